@@ -1,0 +1,56 @@
+//! The boundary to the session on disk.
+
+use crate::{Message, Mode, PermissionMode, Receipt, StopReason, Usage};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::{fmt, sync::Arc};
+
+/// One line of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// A run of the loop begins in this session.
+    RunStarted {
+        model: String,
+        mode: Mode,
+        permission_mode: PermissionMode,
+    },
+    Message {
+        message: Arc<Message>,
+    },
+    /// Written before the call runs: without a result after it, it may have taken effect.
+    CallStarted {
+        call_id: String,
+    },
+    CallDone {
+        call_id: String,
+        receipt: Option<Receipt>,
+    },
+    Usage {
+        usage: Usage,
+    },
+    Stopped {
+        reason: StopReason,
+        message: String,
+    },
+}
+
+/// A record could not be written: nothing that depends on it may go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct JournalError {
+    /// What failed and what to do about it.
+    pub message: String,
+}
+
+/// Keeps records. A record is on disk when `append` returns.
+#[async_trait]
+pub trait Journal: fmt::Debug + Send + Sync {
+    /// The session's id.
+    fn session(&self) -> &str;
+
+    /// # Errors
+    ///
+    /// The record is not on disk, and what was written before it is unharmed.
+    async fn append(&self, record: &Record) -> Result<(), JournalError>;
+}

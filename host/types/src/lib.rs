@@ -1,0 +1,33 @@
+//! The words that Belljar's host speaks: messages, tool calls, results, events and receipts as
+//! plain values, and the four traits (`Model`, `Toolbox`, `Approver`, `Journal`) that tie the
+//! loop to what surrounds it.
+//!
+//! This crate never does anything: no I/O, no policy, no clock.
+
+mod message;
+mod tool;
+mod permission;
+mod receipt;
+mod event;
+mod journal;
+mod model;
+mod toolbox;
+mod approver;
+
+pub use approver::{Approver, ApprovalAnswer, ApprovalQuestion};
+pub use event::{Event, EventKind, Mode, StopReason, Usage};
+pub use journal::{Journal, JournalError, Record};
+pub use message::{
+    Arguments, AssistantMessage, AssistantPart, Blob, Content, Conversation, Message, Origin, Part,
+    Reasoning, ToolMessage, UserMessage,
+};
+pub use model::{
+    FinishReason, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    SystemPrompt,
+};
+pub use permission::{Action, DecidedBy, Decision, PermissionMode};
+pub use receipt::{CallTimes, Denial, Receipt};
+pub use tool::{
+    Hints, ToolCall, ToolDefinition, ToolError, ToolErrorKind, ToolOutput, ToolResult, ToolSource,
+};
+pub use toolbox::{CallObserver, CallReport, CallUpdate, PreparedCall, Toolbox};
