@@ -4,18 +4,18 @@
 use crate::{Content, Failure, Hints, Output, Plugin, Tool};
 
 #[doc(hidden)]
-pub mod bindings {
+pub mod generated {
     wit_bindgen::generate!({
         path: "../../wit",
         world: "plugin",
         pub_export_macro: true,
-        default_bindings_module: "::belljar_sdk::__private::bindings",
+        default_bindings_module: "::belljar_sdk::__private::generated",
     });
 }
 
-pub use bindings::export;
+pub use generated::export;
 
-use bindings::{belljar::plugin::types as wire, exports::belljar::plugin::tools::Guest};
+use generated::{belljar::plugin::types as wire, exports::belljar::plugin::tools::Guest};
 
 /// What `plugin!` implements for the type that it exports.
 pub trait Component {

@@ -42,7 +42,7 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
 #[cfg(target_family = "wasm")]
 mod backend {
     use super::Level;
-    use crate::bindings::bindings::belljar::plugin::host;
+    use crate::bindings::generated::belljar::plugin::host;
     use std::time::Duration;
 
     pub(super) fn log(level: Level, message: String) {

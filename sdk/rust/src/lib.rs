@@ -69,5 +69,5 @@ pub mod __private {
     };
 
     #[cfg(target_family = "wasm")]
-    pub use crate::bindings::{Component, bindings, export};
+    pub use crate::bindings::{Component, export, generated};
 }

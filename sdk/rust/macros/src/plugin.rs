@@ -46,7 +46,7 @@ pub(crate) fn expand(input: TokenStream) -> Result<TokenStream> {
             }
 
             ::belljar_sdk::__private::export!(
-                Component with_types_in ::belljar_sdk::__private::bindings
+                Component with_types_in ::belljar_sdk::__private::generated
             );
         };
     })
