@@ -1,0 +1,66 @@
+//! What both protocols' decoders have in common: events of the stream go in, model events come
+//! out. Decoders are pure; reading, waiting and limits are the reader's.
+
+use belljar_types::ModelEvent;
+use serde_json::Value;
+
+/// Reads one answer.
+pub(crate) trait Decoder: Send {
+    /// Takes one event of the stream: its name, empty if it has none, and its data.
+    fn event(
+        &mut self,
+        name: &str,
+        data: &str,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<Step, StreamFault>;
+
+    /// Whether the reason for the end is known, so that only figures may be missing.
+    fn is_answered(&self) -> bool;
+
+    /// The stream is at its end: what is left, and `Done`. Called once, and only if `event` said
+    /// [`Step::Finished`] or the answer is known to be whole.
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), StreamFault>;
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    More,
+    /// Nothing that follows matters.
+    Finished,
+}
+
+/// Why an event ends the stream.
+#[derive(Debug, PartialEq)]
+pub(crate) enum StreamFault {
+    /// The provider's own error object.
+    Reported(Value),
+    /// Not of the protocol, and how.
+    Protocol(String),
+}
+
+/// Reads the data of an event, which must be a JSON object.
+pub(crate) fn object(data: &str) -> Result<Value, StreamFault> {
+    match serde_json::from_str(data) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        _ => {
+            let start: String = data.chars().take(120).collect();
+            Err(StreamFault::Protocol(format!("an event is no JSON object: `{start}`")))
+        }
+    }
+}
+
+/// The text at `key`, empty where there is none.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number at `key`, also where a server wrote it as a text or with a fraction.
+pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
+    match value.get(key)? {
+        Value::Number(number) => {
+            number.as_u64().or_else(|| number.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64))
+        }
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
