@@ -1,0 +1,20 @@
+//! Sessions on disk: one file of JSON lines each, only ever added to.
+//!
+//! The first line is a header, every other one a record. A record is in the kernel's hands, as one
+//! write, when `append` returns: what ends the program does not lose it, a power cut may. Never
+//! decides what a record means, and gives nothing recorded any authority.
+
+mod error;
+mod line;
+mod reader;
+mod store;
+mod writer;
+
+pub use error::SessionError;
+pub use line::SessionHeader;
+pub use reader::LoadedSession;
+pub use store::{SessionList, SessionStore, SessionSummary};
+pub use writer::SessionJournal;
+
+#[cfg(test)]
+mod tests;
