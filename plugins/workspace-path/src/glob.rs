@@ -1,7 +1,7 @@
 //! Globs as the tools take them. A glob without `/` is about names at any depth; one with `/` is
 //! about the path below the folder that is looked at. It never reads a folder.
 
-use crate::Failure;
+use belljar_sdk::Failure;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// Globs that a file must fit (any of them; with none, every file does) and, with a leading `!`,

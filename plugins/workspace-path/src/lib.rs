@@ -5,14 +5,12 @@
 //! looks at the argument alone, so that a path that leaves the workspace is answered as such
 //! although the guest's own library would quietly strip what makes it leave.
 
-mod failure;
 mod glob;
 mod missing;
 mod path;
 mod walk;
 mod wording;
 
-pub use failure::Failure;
 pub use glob::Globs;
 pub use path::{Workspace, WorkspacePath};
 pub use walk::{Found, Unreadable, Walk};

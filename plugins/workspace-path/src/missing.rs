@@ -100,7 +100,8 @@ fn join(folder: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Failure, Workspace};
+    use crate::Workspace;
+    use belljar_sdk::Failure;
     use std::{fs, io};
 
     #[test]
@@ -148,7 +149,7 @@ mod tests {
             let failure = workspace
                 .path(path)
                 .unwrap()
-                .explain("read", &io::Error::from(io::ErrorKind::NotFound));
+                .explain("read", io::Error::from(io::ErrorKind::NotFound));
             assert_eq!(failure, Failure::failed(text));
         }
     }

@@ -4,7 +4,8 @@
 //! link, and only the host's lookup may say which. The text is refused where it climbs above the
 //! workspace by itself.
 
-use crate::{Failure, missing};
+use crate::missing;
+use belljar_sdk::Failure;
 use std::{
     fmt, io,
     path::{Path, PathBuf},
@@ -166,7 +167,7 @@ impl WorkspacePath {
     }
 
     /// What the model reads when `doing` (a verb, such as `read`) met `error`.
-    pub fn explain(&self, doing: &str, error: &io::Error) -> Failure {
+    pub fn explain(&self, doing: &str, error: io::Error) -> Failure {
         use io::ErrorKind;
         match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
@@ -190,7 +191,7 @@ impl WorkspacePath {
             ErrorKind::InvalidFilename => Failure::failed(format!(
                 "`{self}` is not a name that can exist here: it may be too long"
             )),
-            _ => Failure::failed(format!("could not {doing} `{self}`: {error}")),
+            _ => Failure::failed(format!("could not {doing} `{self}`: {}", Failure::from(error))),
         }
     }
 }
@@ -340,7 +341,7 @@ mod tests {
                 Failure::failed("could not write `src`: operation interrupted"),
             ),
         ] {
-            assert_eq!(path.explain("write", &io::Error::from(kind)), failure);
+            assert_eq!(path.explain("write", io::Error::from(kind)), failure);
         }
     }
 }

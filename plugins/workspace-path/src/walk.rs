@@ -1,7 +1,8 @@
 //! Every file below a folder, in the order of names, as the ignore files say. It follows no links
 //! and goes on past what it may not read.
 
-use crate::{Failure, Globs, WorkspacePath};
+use crate::{Globs, WorkspacePath, number};
+use belljar_sdk::Failure;
 use ignore::WalkBuilder;
 use std::{
     ffi::OsStr,
@@ -48,6 +49,18 @@ impl Unreadable {
             self.named.push(path.into());
         }
     }
+
+    /// What to tell the model of them, where there are any.
+    pub fn note(&self) -> Option<String> {
+        if self.count == 0 {
+            return None;
+        }
+        let mut named: Vec<String> = self.named.iter().map(|path| format!("`{path}`")).collect();
+        if self.count > named.len() as u64 {
+            named.push("…".to_owned());
+        }
+        Some(format!("{} could not be read: {}", number(self.count), named.join(", ")))
+    }
 }
 
 impl Walk<'_> {
@@ -61,10 +74,10 @@ impl Walk<'_> {
         mut visit: impl FnMut(Found) -> ControlFlow<()>,
     ) -> Result<Unreadable, Failure> {
         let start = self.start.place().to_path_buf();
-        let kind = start.metadata().map_err(|error| self.start.explain("look at", &error))?;
+        let kind = start.metadata().map_err(|error| self.start.explain("look at", error))?;
         if kind.is_dir() {
             // Without this a start that may not be listed looks like an empty one.
-            std::fs::read_dir(&start).map_err(|error| self.start.explain("list", &error))?;
+            std::fs::read_dir(&start).map_err(|error| self.start.explain("list", error))?;
         }
         let mut unreadable = Unreadable::default();
         for entry in self.builder(start.clone()).build() {
