@@ -4,5 +4,9 @@ use belljar_guest_build::{Guest, embed};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    embed(&[Guest { name: "noop", package: "belljar-guest-noop" }])
+    embed(&[
+        Guest { name: "hostile", package: "belljar-guest-hostile" },
+        Guest { name: "noop", package: "belljar-guest-noop" },
+        Guest { name: "odd", package: "belljar-guest-odd" },
+    ])
 }

@@ -1,6 +1,11 @@
 //! The guests of the tests and benches, built from this workspace and embedded as components. It
 //! never loads or runs one.
 
+#[path = "../odd/src/kind.rs"]
+pub mod kind;
+
+pub use kind::Odd;
+
 /// A component in the tests' own bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Embedded {
@@ -11,21 +16,50 @@ pub struct Embedded {
     pub bytes: &'static [u8],
 }
 
-const GUESTS: &[Embedded] = &include!(concat!(env!("OUT_DIR"), "/guests.rs"));
+const GUESTS: [Embedded; 3] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
-/// Every guest.
-pub const fn guests() -> &'static [Embedded] {
-    GUESTS
+/// One tool for each kind of attack.
+pub const HOSTILE: Embedded = GUESTS[0];
+
+/// `noop` answers `ok`, `echo` answers its argument `text`.
+pub const NOOP: Embedded = GUESTS[1];
+
+/// The component of a guest that breaks the contract in the way given.
+pub fn odd(odd: Odd) -> Vec<u8> {
+    let mut bytes = GUESTS[2].bytes.to_vec();
+    let mut places = bytes.windows(kind::MARKER.len()).enumerate();
+    let mut places = places.by_ref().filter(|(_, window)| window == kind::MARKER);
+    let place = match (places.next(), places.next()) {
+        (Some((place, _)), None) => place + kind::MARKER.len(),
+        _ => panic!("the odd guest has no place, or more than one, for its choice"),
+    };
+    bytes[place] = odd as u8;
+    bytes
 }
 
-/// The guest of that name.
-///
-/// # Panics
-///
-/// Where there is none.
-pub fn guest(name: &str) -> &'static Embedded {
-    match GUESTS.iter().find(|guest| guest.name == name) {
-        Some(guest) => guest,
-        None => panic!("no guest is named `{name}`"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guests_are_components() {
+        // The magic number, then version 13 of the layer that components are.
+        let component = b"\0asm\x0d\0\x01\0";
+        let names = GUESTS.map(|guest| (guest.name, guest.bytes.starts_with(component)));
+        assert_eq!(names, [("hostile", true), ("noop", true), ("odd", true)]);
+    }
+
+    #[test]
+    fn each_odd_guest_differs_from_the_built_one_in_its_choice_alone() {
+        for (number, kind) in Odd::ALL.into_iter().enumerate() {
+            let bytes = odd(kind);
+            let built = GUESTS[2].bytes;
+            assert_eq!(bytes.len(), built.len());
+            let changed: Vec<_> =
+                bytes.iter().zip(built).filter(|(odd, built)| odd != built).collect();
+            let expected = [(&(kind as u8), &0)];
+            assert_eq!(changed, if number == 0 { &expected[..0] } else { &expected[..] });
+            assert_eq!(usize::from(kind as u8), number);
+        }
     }
 }

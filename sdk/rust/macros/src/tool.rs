@@ -1,10 +1,10 @@
 //! `#[tool]`: keeps the function, and declares a type of its name that knows its tool.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{
     Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Result, ReturnType,
-    Token, Type, ext::IdentExt, parse::Parse, parse::ParseStream, spanned::Spanned,
+    Token, Type, Visibility, ext::IdentExt, parse::Parse, parse::ParseStream, spanned::Spanned,
 };
 
 const HINTS: [&str; 4] = ["read_only", "destructive", "idempotent", "open_world"];
@@ -24,7 +24,12 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     let hints = &options.hints;
 
     let ident = &function.sig.ident;
-    let visibility = &function.vis;
+    // `plugin!` stands at the crate's root, and the function itself is called from here: it may stay
+    // private to its module.
+    let visibility = match &function.vis {
+        Visibility::Inherited => quote!(pub(crate)),
+        visibility => visibility.to_token_stream(),
+    };
     let arguments_type = match arguments {
         Some(ty) => quote!(#ty),
         None => quote!(::belljar_sdk::__private::NoArguments),
