@@ -269,7 +269,11 @@ impl Driver {
         let canceled =
             matches!(&report.outcome, Err(error) if error.kind == ToolErrorKind::Canceled);
         if canceled {
-            let progress = self.open.front().map_or(Progress::NotStarted, |open| open.progress);
+            // Without a receipt it was still waiting for a place to run in.
+            let progress = match (self.open.front(), &report.receipt) {
+                (Some(open), Some(_)) => open.progress,
+                _ => Progress::NotStarted,
+            };
             let result = interrupted(call, cause(StopReason::Canceled), progress);
             report = CallReport { outcome: result.outcome, origin: result.origin, ..report };
         }
