@@ -1,0 +1,11 @@
+//! The bundled plugin for searching text: ripgrep's own libraries over the files of the workspace.
+//!
+//! It reads and never writes. What it may not read it counts and goes past; what it left out of an
+//! answer it says.
+
+mod answer;
+mod pattern;
+mod search;
+mod sink;
+
+belljar_sdk::plugin!(search::search_text);

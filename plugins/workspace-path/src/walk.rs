@@ -50,6 +50,13 @@ impl Unreadable {
         }
     }
 
+    /// Adds what another part of the work could not read.
+    pub fn extend(&mut self, other: Self) {
+        self.count += other.count;
+        let room = NAMED.saturating_sub(self.named.len());
+        self.named.extend(other.named.into_iter().take(room));
+    }
+
     /// What to tell the model of them, where there are any.
     pub fn note(&self) -> Option<String> {
         if self.count == 0 {
