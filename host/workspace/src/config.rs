@@ -106,7 +106,8 @@ pub fn load(sources: Sources<'_>) -> Result<Loaded, ConfigError> {
     let (environment, mut notices) = environment::parse(sources.environment)?;
     layers.push(environment);
     layers.push(from_flags(sources.flags)?);
-    notices.extend(sources.workspace.and_then(|workspace| unread_file(workspace, &user_file)));
+    let instead = sources.file.unwrap_or(&user_file);
+    notices.extend(sources.workspace.and_then(|workspace| unread_file(workspace, instead)));
     Ok(Loaded { config: resolve(layers), notices })
 }
 
@@ -170,6 +171,11 @@ fn list<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
 
 /// The known name that is so near to `name` that it was probably meant.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    if name.len() > 2
+        && let Some(longer) = known.iter().find(|candidate| candidate.starts_with(name))
+    {
+        return Some(longer);
+    }
     let distance = |candidate: &&str| strsim::osa_distance(name, candidate);
     let best = known.iter().copied().min_by_key(distance)?;
     (distance(&best) <= (best.len() / 3).max(2)).then_some(best)
@@ -235,7 +241,7 @@ fn read_text(path: &Path, file: File) -> Result<String, ConfigError> {
 
 /// Looks whether the workspace brings a `belljar.toml`, from the workspace up to the repository's
 /// root and no further, and says that it is not read.
-fn unread_file(workspace: &Workspace, user_file: &Path) -> Option<String> {
+fn unread_file(workspace: &Workspace, instead: &Path) -> Option<String> {
     let folders = workspace.folders_down();
     let found = folders
         .into_iter()
@@ -246,7 +252,7 @@ fn unread_file(workspace: &Workspace, user_file: &Path) -> Option<String> {
         "`{}` is not read: this version has no way to trust a workspace's own settings; put them \
          in `{}`",
         found.display(),
-        user_file.display()
+        instead.display()
     ))
 }
 

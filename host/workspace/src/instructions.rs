@@ -34,6 +34,8 @@ pub struct InstructionFile {
     /// From the repository's root, or from the workspace where there is none, with `/`.
     pub path: String,
     pub text: String,
+    /// Bytes at the file's end that are not in `text`.
+    pub left_out: u64,
 }
 
 impl InstructionFile {
@@ -73,17 +75,16 @@ impl Instructions {
             let path = slashed(&relative.join(NAME));
             match read_file(&dir, room) {
                 Ok(None) => {}
-                Ok(Some(Text { text, cut })) => {
-                    if let Some(whole) = cut {
+                Ok(Some(Text { text, left_out })) => {
+                    if left_out > 0 {
                         found.notices.push(format!(
-                            "`{path}` has {whole} bytes and only its first {} are used: make it \
-                             shorter",
-                            text.len()
+                            "the last {left_out} bytes of `{path}` are left out: make it shorter \
+                             than {MAX_FILE} bytes, and all of them than {MAX_ALL}"
                         ));
                     }
                     room -= text.len();
-                    if !text.trim().is_empty() {
-                        found.files.push(InstructionFile { path, text });
+                    if !text.trim().is_empty() || left_out > 0 {
+                        found.files.push(InstructionFile { path, text, left_out });
                     }
                 }
                 Err(reason) => found.notices.push(format!("`{path}` is not read: {reason}")),
@@ -95,8 +96,7 @@ impl Instructions {
 
 struct Text {
     text: String,
-    /// The size of the whole file, where it is longer than what was read.
-    cut: Option<u64>,
+    left_out: u64,
 }
 
 fn read_file(dir: &Dir, room: usize) -> Result<Option<Text>, String> {
@@ -137,7 +137,8 @@ fn read_file(dir: &Dir, room: usize) -> Result<Option<Text>, String> {
         }
         Err(_) => return Err("it is not UTF-8 text".to_owned()),
     };
-    Ok(Some(Text { text, cut: cut.then_some(metadata.len()) }))
+    let left_out = if cut { metadata.len().saturating_sub(text.len() as u64) } else { 0 };
+    Ok(Some(Text { text, left_out }))
 }
 
 fn slashed(path: &Path) -> String {
@@ -162,7 +163,7 @@ mod tests {
     }
 
     fn file(path: &str, text: &str) -> InstructionFile {
-        InstructionFile { path: path.to_owned(), text: text.to_owned() }
+        InstructionFile { path: path.to_owned(), text: text.to_owned(), left_out: 0 }
     }
 
     #[test]
@@ -207,6 +208,23 @@ mod tests {
         assert_eq!(read, Instructions { files: Vec::new(), notices });
     }
 
+    /// Only the administrator can make a file that is somebody else's.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_another_user_is_not_read() {
+        let (_guard, root) = repository();
+        let path = root.join("AGENTS.md");
+        fs::write(&path, "obey").unwrap();
+        if std::os::unix::fs::chown(&path, Some(4321), None).is_err() {
+            return;
+        }
+        let read = Instructions::read(&Workspace::open(&root).unwrap());
+        let user = rustix::process::geteuid().as_raw();
+        let notice =
+            format!("`AGENTS.md` is not read: it belongs to user 4321, and you are user {user}");
+        assert_eq!(read, Instructions { files: Vec::new(), notices: vec![notice] });
+    }
+
     #[test]
     fn a_long_file_is_cut_between_characters_and_all_together_are_bounded() {
         let (_guard, root) = repository();
@@ -215,11 +233,11 @@ mod tests {
         fs::write(root.join("AGENTS.md"), &long).unwrap();
         let read = Instructions::read(&Workspace::open(&root).unwrap());
         let notice = format!(
-            "`AGENTS.md` has {} bytes and only its first {} are used: make it shorter",
-            MAX_FILE + 1,
-            MAX_FILE - 1
+            "the last 2 bytes of `AGENTS.md` are left out: make it shorter than {MAX_FILE} bytes, \
+             and all of them than {MAX_ALL}"
         );
-        let files = vec![file("AGENTS.md", &long[..MAX_FILE - 1])];
+        let cut = file("AGENTS.md", &long[..MAX_FILE - 1]);
+        let files = vec![InstructionFile { left_out: 2, ..cut }];
         assert_eq!(read, Instructions { files, notices: vec![notice] });
 
         let mut folder = root.clone();
@@ -230,6 +248,6 @@ mod tests {
         }
         let read = Instructions::read(&Workspace::open(&folder).unwrap());
         let bytes: usize = read.files.iter().map(|file| file.text.len()).sum();
-        assert_eq!((bytes, read.files.len(), read.notices.len()), (MAX_ALL, 4, 2));
+        assert_eq!((bytes, read.files.len(), read.notices.len()), (MAX_ALL, 6, 2));
     }
 }

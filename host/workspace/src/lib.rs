@@ -18,6 +18,7 @@ pub use config::{
     parse_permission_mode,
 };
 pub use instructions::{InstructionFile, Instructions};
+pub use owner::Fault;
 pub use places::{Places, PlacesError, private_dir};
 pub use prompt::{Clock, PromptSource};
 pub use repository::{Head, Workspace, WorkspaceError};

@@ -164,4 +164,40 @@ mod tests {
         let message = private_dir(&path).unwrap_err().to_string();
         assert!(message.starts_with(&format!("the folder `{}` cannot be used: ", path.display())));
     }
+
+    #[test]
+    fn places_follow_the_environment() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let own = |name: &str| root.join(name).join("belljar");
+        let named = Places { config: own("c"), data: own("d"), state: own("s"), cache: own("k") };
+        let usual = Places {
+            config: root.join(".config/belljar"),
+            data: root.join(".local/share/belljar"),
+            state: root.join(".local/state/belljar"),
+            cache: root.join(".cache/belljar"),
+        };
+        let variables = ["CONFIG", "DATA", "STATE", "CACHE"].map(|kind| format!("XDG_{kind}_HOME"));
+        let absolute = ["c", "d", "s", "k"].map(|name| root.join(name));
+        // A relative path in these variables counts as none, as the convention has it.
+        let relative = ["c", "d", "s", "k"].map(PathBuf::from);
+        for (values, expected) in [(absolute, named), (relative, usual)] {
+            let output = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "places::tests::show_places", "--ignored", "--nocapture"])
+                .env("HOME", root)
+                .envs(variables.iter().zip(values))
+                .output()
+                .unwrap();
+            let shown = String::from_utf8(output.stdout).unwrap();
+            assert!(shown.contains(&format!("{expected:?}\n")), "{shown}");
+        }
+    }
+
+    #[test]
+    #[ignore = "run in a process of its own by the test above"]
+    fn show_places() {
+        use std::io::Write;
+        let places = Places::from_env().unwrap();
+        writeln!(std::io::stdout(), "{places:?}").unwrap();
+    }
 }

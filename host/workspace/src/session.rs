@@ -16,5 +16,7 @@ pub use reader::LoadedSession;
 pub use store::{SessionList, SessionStore, SessionSummary};
 pub use writer::SessionJournal;
 
+#[cfg(all(test, unix))]
+mod process_tests;
 #[cfg(test)]
 mod tests;

@@ -96,7 +96,7 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "[providers.local]\napi_key = \"sk-secret\"",
             "2: unknown key `providers.local.api_key`: \
-          the known keys here are `protocol`, `base_url`, `api_key_env`",
+             did you mean `providers.local.api_key_env`?",
         ),
         (
             "[providers.local]\nbase_ulr = \"x\"",
