@@ -113,7 +113,8 @@ fn current_user() -> Option<u32> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

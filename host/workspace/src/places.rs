@@ -118,7 +118,8 @@ pub fn private_dir(path: &Path) -> Result<Dir, PlacesError> {
     Ok(dir)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;

@@ -76,7 +76,14 @@ impl Workspace {
         let head = repository.head().ok()?;
         let commit = head.id().map(|id| id.to_hex_with_len(SHORT_ID).to_string());
         Some(match (head.referent_name(), commit) {
-            (Some(name), commit) => Head::Branch { name: name.shorten().to_string(), commit },
+            (Some(name), commit) => {
+                let name = name.shorten().to_string();
+                let name = match name.char_indices().nth(MAX_BRANCH) {
+                    Some((end, _)) => format!("{}…", &name[..end]),
+                    None => name,
+                };
+                Head::Branch { name, commit }
+            }
             (None, Some(commit)) => Head::Detached { commit },
             (None, None) => return None,
         })
@@ -84,6 +91,8 @@ impl Workspace {
 }
 
 const SHORT_ID: usize = 8;
+/// Characters of a branch's name: whoever made the repository chose it, and the model reads it.
+const MAX_BRANCH: usize = 100;
 
 /// What a repository has checked out. Commits are shortened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,6 +170,10 @@ mod tests {
             (
                 "0123456789abcdef0123456789abcdef01234567\n",
                 Some(Head::Detached { commit: "01234567".to_owned() }),
+            ),
+            (
+                &format!("ref: refs/heads/{}\n", "é".repeat(101)),
+                branch(&format!("{}…", "é".repeat(100)), None),
             ),
             ("what is this\n", None),
         ];

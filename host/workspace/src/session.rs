@@ -16,7 +16,8 @@ pub use reader::LoadedSession;
 pub use store::{SessionList, SessionStore, SessionSummary};
 pub use writer::SessionJournal;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod process_tests;
 #[cfg(test)]
 mod tests;

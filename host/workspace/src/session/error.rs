@@ -1,7 +1,10 @@
 //! Why a session cannot be made, read or continued.
 
 use crate::{owner::Fault, places::PlacesError};
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -12,8 +15,8 @@ pub enum SessionError {
     #[error("`{}` is not a regular file, so it is not read as a session", path.display())]
     NotAFile { path: PathBuf },
     #[error(
-        "the session file `{path}` {fault}, so it is not read: if it is yours and you trust what \
-         it holds, run `chmod 600 '{path}'` as its owner", path = path.display()
+        "the session file `{}` {fault}, so it is not read: {}", path.display(),
+        remedy(path, fault)
     )]
     Refused { path: PathBuf, fault: Fault },
     #[error(
@@ -29,4 +32,13 @@ pub enum SessionError {
     Busy { id: String },
     #[error("the session `{id}` holds nothing to go on from: start a new one")]
     Empty { id: String },
+}
+
+fn remedy(path: &Path, fault: &Fault) -> String {
+    match fault {
+        Fault::ForeignOwner { .. } => "continue it as the user it belongs to".to_owned(),
+        Fault::WritableByOthers { .. } | Fault::NotPrivate { .. } => {
+            format!("if nobody else wrote to it, run `chmod 600 '{}'`", path.display())
+        }
+    }
 }

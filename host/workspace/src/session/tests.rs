@@ -309,14 +309,27 @@ fn files_are_private_and_what_is_not_is_refused() {
         fs::set_permissions(&path, fs::Permissions::from_mode(bits)).unwrap();
         let message = format!(
             "the session file `{path}` can be read or written by others (mode {bits:04o}), so it \
-             is not read: if it is yours and you trust what it holds, run `chmod 600 '{path}'` as \
-             its owner",
+             is not read: if nobody else wrote to it, run `chmod 600 '{path}'`",
             path = path.display()
         );
         assert_eq!(store.load(&id).unwrap_err().to_string(), message);
         assert_eq!(store.resume(&id).unwrap_err().to_string(), message);
         let list = SessionList { sessions: vec![], notices: vec![message] };
         assert_eq!(store.list().unwrap(), list);
+    }
+
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    // Only the administrator can make a file that is somebody else's.
+    if std::os::unix::fs::chown(&path, Some(4321), None).is_ok() {
+        let user = rustix::process::geteuid().as_raw();
+        let message = format!(
+            "the session file `{path}` belongs to user 4321, and you are user {user}, so it is \
+             not read: continue it as the user it belongs to",
+            path = path.display()
+        );
+        assert_eq!(store.load(&id).unwrap_err().to_string(), message);
+        assert_eq!(store.resume(&id).unwrap_err().to_string(), message);
+        std::os::unix::fs::chown(&path, Some(user), None).unwrap();
     }
 
     let elsewhere = places.state.join("elsewhere");
