@@ -341,10 +341,6 @@ impl Driver {
             .find(|definition| definition.name.as_ref() == tool)
             .map(|definition| definition.source.plugin.clone())
     }
-
-    fn check_cancel(&self) -> Result<(), Stop> {
-        if self.cancel.is_cancelled() { Err(Stop::canceled()) } else { Ok(()) }
-    }
 }
 
 /// The result of a call that the run ended over.

@@ -116,6 +116,7 @@ impl Driver {
             let answer = self.ask(model.as_ref()).await?;
             self.take_answer(answer).await?;
             self.run_calls().await?;
+            self.check_cancel()?;
             self.judge_round()?;
         }
     }
@@ -165,9 +166,7 @@ impl Driver {
 
     /// What is looked at before each round. A round that may not run is not announced.
     fn check_limits(&self) -> Result<(), Stop> {
-        if self.cancel.is_cancelled() {
-            return Err(Stop::canceled());
-        }
+        self.check_cancel()?;
         if self.end.is_cancelled() {
             return Err(Stop::new(StopReason::Ended, "the program that runs the agent ended it"));
         }
@@ -309,6 +308,10 @@ impl Driver {
             usage: self.usage,
             denials: self.denials,
         }
+    }
+
+    pub(crate) fn check_cancel(&self) -> Result<(), Stop> {
+        if self.cancel.is_cancelled() { Err(Stop::canceled()) } else { Ok(()) }
     }
 
     pub(crate) fn request(&self) -> &RunRequest {

@@ -45,6 +45,8 @@ fn calls() -> impl Strategy<Value = Step> {
         "read",
         "write",
         "write",
+        "write",
+        "write",
         "locked",
         "hidden",
         "failing",
@@ -411,7 +413,7 @@ fn check_text(played: &Played) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 512,
+        cases: 2048,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -255,6 +255,54 @@ impl SystemSource for Rounds {
     }
 }
 
+#[derive(Debug)]
+struct Breaks;
+
+#[async_trait::async_trait]
+impl SystemSource for Breaks {
+    async fn system(&self, round: u32) -> SystemPrompt {
+        assert!(round < 2, "the clock is broken");
+        SystemPrompt::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_anywhere_ends_the_run_in_order() {
+    let mut stage = Stage::new(vec![vec![call("c1", "read", ""), done()]]);
+    stage.request.system = Arc::new(Breaks);
+    let played = stage.play().await;
+    assert_eq!(
+        crate::support::lines(&played.events)[5..],
+        [
+            "2 round_start",
+            "2 error panic: the run broke off in a panic, which is a bug: the clock is broken",
+            "2 stop StreamError \"the run broke off in a panic, which is a bug: the clock is \
+             broken\" turns=2 ms=0 usage=0/0 result=\"\" denials=0 s1",
+        ]
+    );
+    assert_eq!(belljar_agent::replay(stage.journal.records()), played.finished.conversation);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn runs_go_side_by_side() {
+    let runs = (0..64).map(|_| async {
+        let stage = Stage::new(vec![
+            vec![text("a"), call("c1", "read", ""), call("c2", "flood", ""), done()],
+            vec![text("b"), call("c3", "broken", ""), done()],
+        ])
+        .settings(|settings| settings.event_buffer = 1);
+        let played = stage.play().await;
+        assert_eq!(belljar_agent::replay(stage.journal.records()), played.finished.conversation);
+        (played.finished.reason, stage.toolbox.ran())
+    });
+    let runs = runs.map(|run| Box::pin(run) as futures::future::BoxFuture<'_, _>);
+    let tasks: Vec<_> = runs.map(tokio::spawn).collect();
+    for task in tasks {
+        let ran = ["c1", "c2", "c3"].map(str::to_owned).to_vec();
+        assert_eq!(task.await.unwrap(), (StopReason::Completed, ran));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_system_prompt_is_made_for_each_round() {
     let mut stage = Stage::new(vec![vec![call("c1", "read", ""), done()]]);
