@@ -83,7 +83,7 @@ pub(crate) async fn open<E: std::error::Error + Send + 'static>(
         total: AtomicUsize::new(0),
         since_event: AtomicUsize::new(0),
     });
-    let mut bytes = metered(bytes, Arc::clone(&meter)).boxed();
+    let mut bytes = metered(bytes, Arc::clone(&meter)).fuse().boxed();
     let mut head = Vec::new();
     let first = loop {
         match bytes.next().await {

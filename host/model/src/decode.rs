@@ -38,10 +38,17 @@ pub(crate) enum StreamFault {
     Protocol(String),
 }
 
-/// Reads the data of an event, which must be a JSON object.
-pub(crate) fn object(data: &str) -> Result<Value, StreamFault> {
+/// Reads the data of an event. It must be a JSON object in the events that matter, those without
+/// a name and those that `matters` knows; nothing for any other.
+pub(crate) fn object(
+    name: &str,
+    data: &str,
+    matters: fn(&str) -> bool,
+) -> Result<Option<Value>, StreamFault> {
     match serde_json::from_str(data) {
-        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(value @ Value::Object(_)) => Ok(Some(value)),
+        _ if name == "error" => Err(StreamFault::Reported(Value::String(data.to_owned()))),
+        _ if !name.is_empty() && !matters(name) => Ok(None),
         _ => {
             let start: String = data.chars().take(120).collect();
             Err(StreamFault::Protocol(format!("an event is no JSON object: `{start}`")))
@@ -64,3 +71,6 @@ pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

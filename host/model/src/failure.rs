@@ -110,7 +110,7 @@ impl Failures {
     pub(crate) fn protocol(&self, problem: &str) -> ModelError {
         ModelError::new(
             ModelErrorKind::Protocol,
-            format!("`{}` sent what is not its protocol: {}", self.provider, self.words(problem)),
+            format!("`{}` answered outside its protocol: {}", self.provider, self.words(problem)),
         )
     }
 
@@ -148,7 +148,13 @@ impl Failures {
                 "`{provider}` does not know what was asked for: {said}; check the model's name \
                  (`{model}`) and `base_url` (`{base_url}`)"
             ),
-            _ => format!("`{provider}` refused the request: {said}"),
+            _ if report.is_billing() => {
+                format!("`{provider}` refused the request: {said}; check your account there")
+            }
+            _ => format!(
+                "`{provider}` refused the request: {said}; check whether `{model}` at \
+                 `{base_url}` can do what was asked"
+            ),
         };
         ModelError::new(kind, message)
     }

@@ -49,7 +49,7 @@ impl ToolNames {
     }
 
     /// Our name for the one that the model used; an unknown one is left as it is.
-    pub(crate) fn from_wire<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(crate) fn original<'a>(&'a self, name: &'a str) -> &'a str {
         self.from_wire.get(name).map_or(name, String::as_str)
     }
 
@@ -122,10 +122,10 @@ mod tests {
         assert_eq!(wire.len(), list.len(), "{wire:?}");
         for name in list {
             assert!(is_acceptable(names.to_wire(name)), "{name}");
-            assert_eq!(names.from_wire(names.to_wire(name)), name);
+            assert_eq!(names.original(names.to_wire(name)), name);
         }
         assert_eq!(names.to_wire("get_it"), "get_it");
-        assert_eq!(names.from_wire("never_heard_of"), "never_heard_of");
+        assert_eq!(names.original("never_heard_of"), "never_heard_of");
     }
 
     #[test]
@@ -141,8 +141,8 @@ mod tests {
         let taken = names(&["get.it"]).to_wire("get.it").to_owned();
         let names = names(&["get.it", &taken]);
         assert_eq!(names.to_wire(&taken), taken);
-        assert_eq!(names.from_wire(&taken), taken);
+        assert_eq!(names.original(&taken), taken);
         assert_ne!(names.to_wire("get.it"), taken);
-        assert_eq!(names.from_wire(names.to_wire("get.it")), "get.it");
+        assert_eq!(names.original(names.to_wire("get.it")), "get.it");
     }
 }

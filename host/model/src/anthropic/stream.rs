@@ -178,7 +178,7 @@ impl AnthropicDecoder {
                 }));
             }
             Block::Call { id, name, input, json } => {
-                let tool = self.names.from_wire(&name).to_owned();
+                let tool = self.names.original(&name).to_owned();
                 let id = self.ids.for_call(&id, &tool);
                 let arguments = arguments(input, json, suspect);
                 out.push(ModelEvent::ToolCall(ToolCall { id, tool, arguments }));
@@ -198,7 +198,9 @@ impl Decoder for AnthropicDecoder {
         if data.trim() == "[DONE]" {
             return Ok(Step::Finished);
         }
-        let event = object(data)?;
+        let Some(event) = object(name, data, is_ours)? else {
+            return Ok(Step::More);
+        };
         let kind = match text(&event, "type") {
             "" => name,
             kind => kind,
@@ -241,6 +243,11 @@ impl Decoder for AnthropicDecoder {
         out.push(ModelEvent::Done(finish));
         Ok(())
     }
+}
+
+/// Whether an event of this name carries the answer.
+fn is_ours(name: &str) -> bool {
+    name.starts_with("message") || name.starts_with("content_block")
 }
 
 /// Nothing for a reason that is not there yet.

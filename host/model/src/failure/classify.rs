@@ -65,8 +65,7 @@ impl Report {
         match self.status {
             Some(401 | 403) => ModelErrorKind::Authentication,
             // Waiting does not fill an account.
-            Some(402) => ModelErrorKind::Request,
-            Some(429) if self.has_name("insufficient_quota") => ModelErrorKind::Request,
+            _ if self.is_billing() => ModelErrorKind::Request,
             Some(429) => ModelErrorKind::RateLimited,
             Some(413) => ModelErrorKind::ContextOverflow,
             _ if self.is_overflow() => ModelErrorKind::ContextOverflow,
@@ -76,6 +75,11 @@ impl Report {
             // wrong with a request is said before the stream begins.
             None => ModelErrorKind::Server,
         }
+    }
+
+    /// Whether it is the account that lacks something.
+    pub(crate) fn is_billing(&self) -> bool {
+        self.status == Some(402) || self.has_name("insufficient_quota")
     }
 
     fn has_name(&self, name: &str) -> bool {
@@ -98,7 +102,8 @@ const OVERFLOW: &[&[&str]] = &[
     &["prompt is too long"],
     &["prompt too long"],
     &["input is too long"],
-    &["context", "exceed"],
+    &["exceed", "context limit"],
+    &["exceed", "context length"],
     &["maximum context length"],
     &["maximum model length"],
     &["context size"],
@@ -106,7 +111,7 @@ const OVERFLOW: &[&[&str]] = &[
     &["context the overflows"],
     &["context length", "greater than"],
     &["context length", "longer than"],
-    &["token", "exceed", "maximum"],
+    &["exceeds the maximum number of tokens"],
     &["maximum prompt length"],
     &["too large for model with", "context"],
     &["reduce the length of the messages"],
@@ -217,7 +222,8 @@ mod tests {
                 "m",
                 ContextOverflow,
             ),
-            (json!({"error": "model crashed"}), "model crashed", Server),
+            (json!({"error": "context deadline exceeded"}), "context deadline exceeded", Server),
+            (json!("worker died"), "worker died", Server),
             (json!({"object": "error", "message": "m", "code": 400}), "m", Request),
             (json!({"detail": [{"msg": "bad"}]}), "[{\"msg\":\"bad\"}]", Server),
         ] {

@@ -33,7 +33,7 @@ struct Piece<'a> {
 enum PieceArguments<'a> {
     Fragment(&'a str),
     /// An object where the protocol has a text: the whole of them, at once.
-    Whole(&'a Value),
+    Whole(String),
 }
 
 impl PieceArguments<'_> {
@@ -60,7 +60,7 @@ impl Calls {
             arguments: match &function["arguments"] {
                 Value::String(fragment) => PieceArguments::Fragment(fragment),
                 Value::Null => PieceArguments::Fragment(""),
-                whole => PieceArguments::Whole(whole),
+                whole => PieceArguments::Whole(whole.to_string()),
             },
         };
         let place = match self.find(&piece).filter(|place| !self.calls[*place].is_other(&piece)) {
@@ -73,7 +73,7 @@ impl Calls {
                 self.calls.len() - 1
             }
         };
-        self.calls[place].add(&piece);
+        self.calls[place].add(piece);
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl Calls {
                 }
                 return Err("a tool call without a name".to_owned());
             }
-            let tool = names.from_wire(&call.name).to_owned();
+            let tool = names.original(&call.name).to_owned();
             let arguments = if suspect && call.arguments.trim().is_empty() {
                 Arguments::Text(call.arguments)
             } else {
@@ -112,13 +112,24 @@ impl Calls {
     /// The call that a piece belongs to, at first sight: the one of its index, else of its id,
     /// else the current one.
     fn find(&self, piece: &Piece<'_>) -> Option<usize> {
-        if piece.index.is_some() {
-            return self.calls.iter().rposition(|call| call.index == piece.index);
+        if piece.index.is_some()
+            && let Some(place) = self.calls.iter().rposition(|call| call.index == piece.index)
+        {
+            return Some(place);
         }
-        if !piece.id.is_empty() {
-            return self.calls.iter().rposition(|call| call.id == piece.id);
+        if piece.id.is_empty() {
+            return self.calls.len().checked_sub(1).filter(|_| piece.index.is_none());
         }
-        self.calls.len().checked_sub(1)
+        let known = self.calls.iter().rposition(|call| {
+            call.id == piece.id && (piece.index.is_none() || call.index.is_none())
+        });
+        // A call whose id had not come yet gets it now, unless both it and the piece are named.
+        known.or_else(|| {
+            let place = self.calls.len().checked_sub(1)?;
+            let last = &self.calls[place];
+            let unclaimed = last.id.is_empty() && last.index.is_none() && piece.index.is_none();
+            (unclaimed && (last.name.is_empty() || piece.name.is_empty())).then_some(place)
+        })
     }
 }
 
@@ -147,15 +158,15 @@ impl OpenCall {
 
     fn is_repeated_by(&self, piece: &Piece<'_>) -> bool {
         piece.name == self.name
-            && match piece.arguments {
-                PieceArguments::Fragment(text) => text == self.arguments,
-                PieceArguments::Whole(value) => value.to_string() == self.arguments,
+            && match &piece.arguments {
+                PieceArguments::Fragment(text) => *text == self.arguments,
+                PieceArguments::Whole(json) => *json == self.arguments,
             }
     }
 
     /// Id and name are set once: servers that repeat them repeat them whole.
-    fn add(&mut self, piece: &Piece<'_>) {
-        let repeated = !piece.name.is_empty() && self.is_whole() && self.is_repeated_by(piece);
+    fn add(&mut self, piece: Piece<'_>) {
+        let repeated = !piece.name.is_empty() && self.is_whole() && self.is_repeated_by(&piece);
         if self.id.is_empty() {
             self.id = piece.id.to_owned();
         }
@@ -165,7 +176,7 @@ impl OpenCall {
         match piece.arguments {
             PieceArguments::Fragment(_) if repeated => {}
             PieceArguments::Fragment(text) => self.arguments.push_str(text),
-            PieceArguments::Whole(value) => self.arguments = value.to_string(),
+            PieceArguments::Whole(json) => self.arguments = json,
         }
     }
 }

@@ -84,7 +84,9 @@ impl Decoder for OpenAiDecoder {
         if data.trim() == "[DONE]" {
             return Ok(Step::Finished);
         }
-        let chunk = object(data)?;
+        let Some(chunk) = object(name, data, is_ours)? else {
+            return Ok(Step::More);
+        };
         if is_error(&chunk) || name == "error" {
             return Err(StreamFault::Reported(chunk));
         }
@@ -121,6 +123,11 @@ impl Decoder for OpenAiDecoder {
         out.push(ModelEvent::Done(finish));
         Ok(())
     }
+}
+
+/// The protocol names no event; some servers use the name that events have by default.
+fn is_ours(name: &str) -> bool {
+    name == "message"
 }
 
 /// Whether a chunk or a choice carries an error. Some servers write `"error": null` into each.

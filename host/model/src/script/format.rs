@@ -36,8 +36,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Turn>, ScriptError> {
     let text = text.trim_start_matches('\u{feff}');
     let mut turns = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with("//") {
+        let start = line.trim_start();
+        if start.is_empty() || start.starts_with("//") {
             continue;
         }
         let turn = serde_json::from_str::<WireTurn>(line)

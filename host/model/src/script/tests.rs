@@ -114,7 +114,7 @@ fn what_is_no_turn_is_named_by_its_line() {
         (
             "\n{\"text\": \"a\", \"txt\": \"b\"}",
             "line 2 of the script is no turn: unknown field `txt`, expected one of `reasoning`, \
-             `text`, `calls`, `usage`, `finish`, `error`, at column 18",
+             `text`, `calls`, `usage`, `finish`, `error`, at column 19",
         ),
         (
             "{\"calls\": [{\"tool\": \"t\", \"arguments\": 3}]}",

@@ -7,7 +7,10 @@ use crate::{
 };
 use belljar_model::Protocol;
 use futures::StreamExt;
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 #[tokio::test]
 async fn anthropic_answers() {
@@ -22,16 +25,22 @@ async fn openai_answers() {
 async fn replay(protocol: Protocol) {
     let mut problems = Vec::new();
     for path in answers_of(protocol) {
-        for pace in [Pace::AsMarked, Pace::AtOnce, Pace::ByteByByte] {
-            let server = Server::start(vector::read(&path, pace)).await;
-            let events: Vec<_> = model(protocol, &server.address).stream(request()).collect().await;
-            let got = vector::describe(&events, &server.address);
-            assert!(!got.contains(KEY), "{}: the key is shown", path.display());
-            let expected = path.with_extension("events");
-            problems.extend(vector::check(&expected, &got, &format!("{pace:?}")).err());
+        let marked = events(protocol, &path, Pace::AsMarked).await;
+        for pace in [Pace::AtOnce, Pace::ByteByByte] {
+            let got = events(protocol, &path, pace).await;
+            assert_eq!(got, marked, "{} {pace:?}", path.display());
         }
+        problems.extend(vector::check(&path.with_extension("events"), &marked).err());
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+async fn events(protocol: Protocol, path: &Path, pace: Pace) -> String {
+    let server = Server::start(vector::read(path, pace)).await;
+    let events: Vec<_> = model(protocol, &server.address).stream(request()).collect().await;
+    let events = vector::describe(&events, &server.address);
+    assert!(!events.contains(KEY), "{}: the key is shown", path.display());
+    events
 }
 
 fn answers_of(protocol: Protocol) -> Vec<PathBuf> {

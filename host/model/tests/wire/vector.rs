@@ -85,7 +85,7 @@ fn describe_one(event: &Result<ModelEvent, ModelError>) -> Value {
 }
 
 /// Compares with the file at `path`, or writes it.
-pub(crate) fn check(path: &Path, got: &str, what: &str) -> Result<(), String> {
+pub(crate) fn check(path: &Path, got: &str) -> Result<(), String> {
     if std::env::var_os("UPDATE_VECTORS").is_some() {
         fs::write(path, got).unwrap();
         return Ok(());
@@ -94,5 +94,5 @@ pub(crate) fn check(path: &Path, got: &str, what: &str) -> Result<(), String> {
     if got == want {
         return Ok(());
     }
-    Err(format!("{} ({what})\n  want:\n{want}\n  got:\n{got}", path.display()))
+    Err(format!("{}\n  want:\n{want}\n  got:\n{got}", path.display()))
 }
