@@ -29,7 +29,7 @@ pub struct NoArguments {}
 /// # Errors
 ///
 /// [`Failure::InvalidArguments`] for all else than an object that fits `T`, unknown names included.
-pub fn parse<T: Arguments>(json: &str) -> Result<T, Failure> {
+pub(crate) fn parse<T: Arguments>(json: &str) -> Result<T, Failure> {
     let value: Value = serde_json::from_str(json)
         .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?;
     if !value.is_object() {
@@ -141,8 +141,10 @@ fn unknown_name(path: &[Segment], schema: &Value) -> String {
         .filter(|(distance, known)| *distance <= known.len().div_ceil(3));
     if let Some((_, nearest)) = nearest {
         let _ = write!(text, "; did you mean `{nearest}`?");
+    } else {
+        text.push(';');
     }
-    let _ = write!(text, "; expected: {}", list(known.into_iter()));
+    let _ = write!(text, " expected: {}", list(known.into_iter()));
     text
 }
 
@@ -157,8 +159,8 @@ fn misfit(path: &[Segment], message: &str, schema: &Value) -> String {
         .map(|(there, expected)| (was(there), in_words(expected)))
         .or_else(|| {
             let (there, expected) =
-                message.strip_prefix("unknown variant ")?.split_once(", expected ")?;
-            Some((there.to_owned(), expected.to_owned()))
+                message.strip_prefix("unknown variant `")?.rsplit_once("`, expected ")?;
+            Some((format!("the string \"{}\"", quote(there)), expected.to_owned()))
         })
         .unwrap_or_default();
     let problem = if expected.is_empty() {
@@ -234,6 +236,7 @@ fn in_words(expected: &str) -> String {
         "u64" | "usize" | "u128" => "a whole number, 0 or more",
         "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
         "a sequence" => "an array",
         "a map" => "an object",
         "unit" => "null",

@@ -62,10 +62,8 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        arguments::{Arguments, NoArguments, parse},
-        output::{IntoOutcome, output_schema},
-        plugin::{DeclaredTool, Entry, NO_HINTS, is_declared_before},
-        schema::input_schema,
+        arguments::NoArguments,
+        plugin::{DeclaredTool, Entry, is_declared_before},
     };
 
     #[cfg(target_family = "wasm")]

@@ -228,8 +228,3 @@ impl<T: IntoOutput, E: Into<Failure>> IntoOutcome for Result<T, E> {
         self.map_err(E::into)?.into_output()
     }
 }
-
-/// The output schema of a function's return type.
-pub fn output_schema<T: IntoOutcome>() -> Option<Value> {
-    T::output_schema()
-}

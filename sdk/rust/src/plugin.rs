@@ -1,7 +1,12 @@
 //! A plugin: its tools in declared order, listed and called by name. The same object serves the
 //! component's exports and native tests.
 
-use crate::{Failure, Output};
+use crate::{
+    Failure, Output,
+    arguments::{self, Arguments},
+    output::IntoOutcome,
+    schema,
+};
 use serde_json::Value;
 use std::fmt;
 
@@ -40,9 +45,11 @@ pub struct Hints {
     pub open_world: bool,
 }
 
-#[doc(hidden)]
-pub const NO_HINTS: Hints =
-    Hints { read_only: false, destructive: false, idempotent: false, open_world: false };
+impl Hints {
+    /// A tool that says nothing about itself.
+    pub const NONE: Self =
+        Self { read_only: false, destructive: false, idempotent: false, open_world: false };
+}
 
 impl Plugin {
     #[doc(hidden)]
@@ -75,21 +82,52 @@ impl fmt::Debug for Plugin {
     }
 }
 
-/// What `#[tool]` knows about a function.
+/// Implemented by the type that `#[tool]` declares beside a function, under the same name.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    label = "not a tool",
+    note = "put `#[tool]` on a function, and the function's path into `plugin!`"
+)]
+pub trait DeclaredTool {
+    type Arguments: Arguments;
+    type Output: IntoOutcome;
+
+    const NAME: &'static str;
+    const TITLE: Option<&'static str>;
+    const DESCRIPTION: &'static str;
+    const HINTS: Hints;
+
+    fn call(arguments: Self::Arguments) -> Self::Output;
+}
+
+/// A declared tool, without its types.
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "seen by the macros only")]
 pub struct Entry {
-    pub name: &'static str,
-    pub title: Option<&'static str>,
-    pub description: &'static str,
-    pub hints: Hints,
-    /// Schemas are made when listed, so that a call does not pay for them.
-    pub input_schema: fn() -> Value,
-    pub output_schema: fn() -> Option<Value>,
-    pub call: fn(&str) -> Result<Output, Failure>,
+    name: &'static str,
+    title: Option<&'static str>,
+    description: &'static str,
+    hints: Hints,
+    // Schemas are made when tools are listed, so that a call does not pay for them.
+    input_schema: fn() -> Value,
+    output_schema: fn() -> Option<Value>,
+    call: fn(&str) -> Result<Output, Failure>,
 }
 
 impl Entry {
+    pub const fn of<T: DeclaredTool>() -> Self {
+        Self {
+            name: T::NAME,
+            title: T::TITLE,
+            description: T::DESCRIPTION,
+            hints: T::HINTS,
+            input_schema: schema::input_schema::<T::Arguments>,
+            output_schema: T::Output::output_schema,
+            call: |arguments| T::call(arguments::parse(arguments)?).into_outcome(),
+        }
+    }
+
     fn tool(&self) -> Tool {
         Tool {
             name: self.name,
@@ -100,17 +138,6 @@ impl Entry {
             hints: self.hints,
         }
     }
-}
-
-/// Implemented by the type that `#[tool]` declares beside a function, under the same name.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a tool",
-    label = "not a tool",
-    note = "put `#[tool]` on a function, and the function's path into `plugin!`"
-)]
-pub trait DeclaredTool {
-    const ENTRY: Entry;
 }
 
 /// Whether a tool before the one at `index` has its name.

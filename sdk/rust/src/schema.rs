@@ -6,14 +6,14 @@ use schemars::{
     generate::{Contract, SchemaSettings},
     transform::RecursiveTransform,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The schema of a tool's arguments.
 ///
 /// # Panics
 ///
 /// Where the type is not read from a JSON object: arguments are named.
-pub fn input_schema<T: JsonSchema>() -> Value {
+pub(crate) fn input_schema<T: JsonSchema>() -> Value {
     let mut schema = schema::<T>(SchemaSettings::draft2020_12());
     if let Value::Object(object) = &mut schema {
         // The tool's description is the function's.
@@ -56,8 +56,7 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
 
 fn tidy(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
-    // `uint32` and its like are no formats of JSON Schema, and some providers refuse them. The
-    // bounds beside them say the same.
+    // `uint32` and its like are no formats of JSON Schema, and some providers refuse them.
     if is_number(object) {
         object.shift_remove("format");
     }
@@ -65,6 +64,8 @@ fn tidy(schema: &mut Schema) {
         object.shift_remove("default");
     }
     if is_closed(object) {
+        // A struct without fields lists no properties at all.
+        object.entry("properties").or_insert_with(|| Map::new().into());
         object.insert("additionalProperties".to_owned(), false.into());
     }
 }
@@ -82,7 +83,8 @@ fn is_number(object: &Map<String, Value>) -> bool {
 /// branches of a choice.
 fn is_closed(object: &Map<String, Value>) -> bool {
     let opens = ["additionalProperties", "unevaluatedProperties", "oneOf", "anyOf", "allOf"];
-    object.contains_key("properties") && !opens.iter().any(|keyword| object.contains_key(*keyword))
+    object.get("type").is_some_and(|name| name == "object" || name == &json!(["object", "null"]))
+        && !opens.iter().any(|keyword| object.contains_key(*keyword))
 }
 
 fn has_object_branches(object: &Map<String, Value>) -> bool {

@@ -14,7 +14,7 @@ pub(crate) fn expand(input: TokenStream) -> Result<TokenStream> {
     }
     let entries = tools.iter().map(|tool| {
         quote_spanned! {tool.span()=>
-            <#tool as ::belljar_sdk::__private::DeclaredTool>::ENTRY
+            ::belljar_sdk::__private::Entry::of::<#tool>()
         }
     });
     let unique = tools.iter().enumerate().map(|(index, tool)| {

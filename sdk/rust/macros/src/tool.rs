@@ -1,7 +1,7 @@
 //! `#[tool]`: keeps the function, and declares a type of its name that knows its tool.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, quote};
 use syn::{
     Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitStr, Meta, Result, ReturnType,
     Token, Type, Visibility, ext::IdentExt, parse::Parse, parse::ParseStream, spanned::Spanned,
@@ -30,23 +30,9 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         Visibility::Inherited => quote!(pub(crate)),
         visibility => visibility.to_token_stream(),
     };
-    let arguments_type = match arguments {
-        Some(ty) => quote!(#ty),
-        None => quote!(::belljar_sdk::__private::NoArguments),
-    };
-    // Spans choose where an error about a type is shown.
-    let read = quote_spanned! {arguments_type.span()=>
-        ::belljar_sdk::__private::parse::<#arguments_type>(arguments)?
-    };
-    let schema = quote_spanned! {arguments_type.span()=>
-        ::belljar_sdk::__private::input_schema::<#arguments_type>
-    };
-    let output_schema = quote_spanned! {output.span()=>
-        ::belljar_sdk::__private::output_schema::<#output>
-    };
-    let call = if arguments.is_some() { quote!(#ident(arguments)) } else { quote!(#ident()) };
-    let finish = quote_spanned! {output.span()=>
-        ::belljar_sdk::__private::IntoOutcome::into_outcome(outcome)
+    let (arguments, call) = match arguments {
+        Some(arguments) => (arguments.to_token_stream(), quote!(#ident(arguments))),
+        None => (quote!(::belljar_sdk::__private::NoArguments), quote!(#ident())),
     };
 
     Ok(quote! {
@@ -57,28 +43,20 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         #visibility enum #ident {}
 
         impl ::belljar_sdk::__private::DeclaredTool for #ident {
-            const ENTRY: ::belljar_sdk::__private::Entry = {
-                fn call(
-                    arguments: &str,
-                ) -> ::core::result::Result<::belljar_sdk::Output, ::belljar_sdk::Failure> {
-                    let arguments: #arguments_type = #read;
-                    let outcome: #output = #call;
-                    #finish
-                }
+            type Arguments = #arguments;
+            type Output = #output;
 
-                ::belljar_sdk::__private::Entry {
-                    name: #name,
-                    title: #title,
-                    description: #description,
-                    hints: ::belljar_sdk::Hints {
-                        #(#hints: true,)*
-                        ..::belljar_sdk::__private::NO_HINTS
-                    },
-                    input_schema: #schema,
-                    output_schema: #output_schema,
-                    call,
-                }
+            const NAME: &'static str = #name;
+            const TITLE: ::core::option::Option<&'static str> = #title;
+            const DESCRIPTION: &'static str = #description;
+            const HINTS: ::belljar_sdk::Hints = ::belljar_sdk::Hints {
+                #(#hints: true,)*
+                ..::belljar_sdk::Hints::NONE
             };
+
+            fn call(arguments: Self::Arguments) -> Self::Output {
+                #call
+            }
         }
     })
 }

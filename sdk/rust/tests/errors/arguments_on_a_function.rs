@@ -1,0 +1,6 @@
+use belljar_sdk::prelude::*;
+
+#[arguments]
+fn noop() {}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use belljar_sdk::prelude::*;
+
+#[tool(read_only)]
+fn noop() -> String {
+    String::new()
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use belljar_sdk::prelude::*;
+
+/// Does nothing.
+#[tool]
+struct Noop;
+
+fn main() {}

@@ -1,0 +1,7 @@
+fn noop() -> String {
+    String::new()
+}
+
+belljar_sdk::plugin!(noop);
+
+fn main() {}
