@@ -42,6 +42,8 @@ pub(crate) enum Body {
 pub(crate) struct Events {
     stream: SseByteStream<BoxStream<'static, Result<Bytes, BodyFault>>>,
     meter: Arc<Meter>,
+    /// The body began with a line that no event stream begins with, and no event came so far.
+    doubtful: bool,
 }
 
 /// What the reader of bytes and the reader of events share.
@@ -56,6 +58,7 @@ impl Events {
     /// The next event that carries data.
     pub(crate) async fn next(&mut self) -> Option<Result<Sse, BodyFault>> {
         let event = self.stream.next().await?;
+        self.doubtful = false;
         self.meter.since_event.store(0, Ordering::Relaxed);
         Some(event.map_err(|error| match error {
             SseError::Body(fault) => match fault.downcast::<BodyFault>() {
@@ -66,13 +69,18 @@ impl Events {
         }))
     }
 
+    /// Whether the body, if this is its end, was something else than events.
+    pub(crate) fn were_none(&self) -> bool {
+        self.doubtful
+    }
+
     /// From now on waits no longer than this for the next byte.
     pub(crate) fn wait_at_most(&self, limit: Duration) {
         self.meter.idle_ms.fetch_min(millis(limit), Ordering::Relaxed);
     }
 }
 
-/// Finds out what a body is by its first byte: no field of an event stream begins with a brace, a
+/// Finds out what a body is by its first bytes: no field of an event stream begins with a brace, a
 /// bracket or an angle bracket, whatever the server calls its content.
 pub(crate) async fn open<E: std::error::Error + Send + 'static>(
     bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -85,24 +93,42 @@ pub(crate) async fn open<E: std::error::Error + Send + 'static>(
     });
     let mut bytes = metered(bytes, Arc::clone(&meter)).fuse().boxed();
     let mut head = Vec::new();
-    let first = loop {
+    while !is_telling(&head) {
         match bytes.next().await {
-            None => break None,
+            None => break,
             Some(chunk) => head.extend_from_slice(&chunk?),
         }
-        let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
-        if first.is_some() || head.len() >= MAX_ERROR_BYTES {
-            break first.copied();
-        }
-    };
+    }
+    let first = head.trim_ascii_start().first();
     if matches!(first, Some(b'{' | b'[' | b'<')) {
         let rest = MAX_ERROR_BYTES.saturating_sub(head.len());
         head.extend(read_up_to(bytes, rest, idle).await);
         head.truncate(MAX_ERROR_BYTES);
         return Ok(Body::Other(head));
     }
+    let doubtful = !begins_events(&head);
     let all = stream::iter([Ok(Bytes::from(head))]).chain(bytes).boxed();
-    Ok(Body::Events(Events { stream: SseByteStream::new(all), meter }))
+    Ok(Body::Events(Events { stream: SseByteStream::new(all), meter, doubtful }))
+}
+
+/// The fields of an event stream; a comment is a field without a name.
+const FIELDS: [&[u8]; 5] = [b"", b"data", b"event", b"id", b"retry"];
+
+/// Whether a beginning is long enough to tell what it begins.
+fn is_telling(head: &[u8]) -> bool {
+    let text = head.trim_ascii_start();
+    let is_end = |byte: &u8| matches!(byte, b':' | b'\n' | b'\r');
+    head.len() >= MAX_ERROR_BYTES || text.len() > 16 || text.iter().any(is_end)
+}
+
+fn begins_events(head: &[u8]) -> bool {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+    let end = head.iter().position(|byte| matches!(byte, b':' | b'\n' | b'\r'));
+    match end {
+        Some(end) => FIELDS.contains(&&head[..end]),
+        // Cut inside the first name.
+        None => FIELDS.iter().any(|field| field.starts_with(head)),
+    }
 }
 
 /// The beginning of a body, up to `limit` bytes; what a broken or silent server sent so far.

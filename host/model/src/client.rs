@@ -61,19 +61,27 @@ pub(crate) fn builder(url: &Url, headers: HeaderMap) -> ClientBuilder {
     builder
 }
 
-/// An error and its causes in one line, without the address that `reqwest` repeats in each.
+/// What the layers of the HTTP client say of every error below them.
+const SAYS_NOTHING: [&str; 4] = [
+    "error sending request",
+    "client error",
+    "error decoding response body",
+    "error reading a body from connection",
+];
+
+/// An error's causes in one line, as far as they say something.
 pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
+    let mut causes: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        let is_telling = !SAYS_NOTHING.iter().any(|words| text.starts_with(words));
+        if is_telling && !causes.iter().any(|cause| cause.contains(&text)) {
+            causes.push(text);
         }
-        cause = error.source();
+        next = error.source();
     }
-    text
+    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
 }
 
 fn is_loopback(url: &Url) -> bool {

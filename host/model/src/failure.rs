@@ -51,9 +51,14 @@ impl Failures {
         }
         let start = self.words(&String::from_utf8_lossy(body));
         let start: String = start.chars().take(120).collect();
+        self.no_events(&format!(": it begins `{start}`"))
+    }
+
+    /// As [`Self::no_stream`], of a body that is not at hand.
+    pub(crate) fn no_events(&self, detail: &str) -> ModelError {
         self.protocol(&format!(
-            "the answer is no event stream: it begins `{start}`; check whether `base_url` \
-             (`{}`) is right and the server can stream",
+            "the answer is no event stream{detail}; check whether `base_url` (`{}`) is right and \
+             the server can stream",
             self.base_url
         ))
     }

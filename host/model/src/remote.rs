@@ -150,6 +150,7 @@ impl Answer {
             }
             // What ends the connection after the answer's own end takes nothing away from it.
             None | Some(Err(_)) if self.decoder.is_answered() => Ok(Step::Finished),
+            None if events.were_none() => Err(self.server.failures.no_events("")),
             None => Err(self.server.failures.unfinished()),
             Some(Err(fault)) => Err(self.server.failures.unreadable(&fault)),
         };

@@ -7,6 +7,7 @@ use crate::{
 };
 use belljar_types::{Blob, ModelRequest, Reasoning, SystemPrompt, ToolDefinition};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// The JSON of a request to `model`. `own_model` is its name in conversations.
 pub(crate) fn body(
@@ -24,11 +25,15 @@ pub(crate) fn body(
     if !system.is_empty() {
         body["system"] = system.into();
     }
+    let turns = turns(&request.conversation, own_model, names);
     let tools = tools(&request.tools, names);
     if !tools.is_empty() {
         body["tools"] = tools.into();
+    } else if let Some(tools) = called_tools(&turns) {
+        body["tools"] = tools;
+        body["tool_choice"] = json!({ "type": "none" });
     }
-    body["messages"] = messages(request, own_model, names).into();
+    body["messages"] = messages(turns, &request.reminders).into();
     body
 }
 
@@ -79,6 +84,23 @@ fn tools(tools: &[ToolDefinition], names: &ToolNames) -> Vec<Value> {
     list
 }
 
+/// A request without tools whose conversation holds calls: the API wants the tools of those calls
+/// all the same. Nothing where there are no calls.
+fn called_tools(turns: &[Turn<'_>]) -> Option<Value> {
+    let pieces = turns.iter().flat_map(|turn| match turn {
+        Turn::Assistant(pieces) => pieces.as_slice(),
+        _ => &[],
+    });
+    let called: BTreeSet<_> = pieces
+        .filter_map(|piece| match piece {
+            Piece::Call { name, .. } => Some(*name),
+            _ => None,
+        })
+        .collect();
+    let tool = |name| json!({ "name": name, "input_schema": { "type": "object" } });
+    (!called.is_empty()).then(|| called.into_iter().map(tool).collect())
+}
+
 /// Messages in the making. Neighbours of one role become one message.
 #[derive(Default)]
 struct Messages {
@@ -120,9 +142,9 @@ impl Messages {
     }
 }
 
-fn messages(request: &ModelRequest, own_model: &str, names: &ToolNames) -> Vec<Value> {
+fn messages(turns: Vec<Turn<'_>>, reminders: &[String]) -> Vec<Value> {
     let mut messages = Messages::default();
-    for turn in turns(&request.conversation, own_model, names) {
+    for turn in turns {
         match turn {
             Turn::User(contents) => {
                 for part in contents.into_iter().filter_map(content::part) {
@@ -142,7 +164,7 @@ fn messages(request: &ModelRequest, own_model: &str, names: &ToolNames) -> Vec<V
         }
     }
     messages.mark_end();
-    for reminder in request.reminders.iter().filter(|reminder| !is_blank(reminder)) {
+    for reminder in reminders.iter().filter(|reminder| !is_blank(reminder)) {
         messages.push("user", text_block(reminder));
     }
     messages.trim_end();
