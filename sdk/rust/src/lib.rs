@@ -63,7 +63,7 @@ pub mod prelude {
 pub mod __private {
     pub use crate::{
         arguments::NoArguments,
-        plugin::{DeclaredTool, Entry, is_declared_before},
+        plugin::{DeclaredTool, Entry, Signature, is_declared_before},
     };
 
     #[cfg(target_family = "wasm")]

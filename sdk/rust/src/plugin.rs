@@ -90,13 +90,14 @@ impl fmt::Debug for Plugin {
     note = "put `#[tool]` on a function, and the function's path into `plugin!`"
 )]
 pub trait DeclaredTool {
+    const ENTRY: Entry;
+}
+
+/// A tool's function, by its types.
+#[doc(hidden)]
+pub trait Signature {
     type Arguments: Arguments;
     type Output: IntoOutcome;
-
-    const NAME: &'static str;
-    const TITLE: Option<&'static str>;
-    const DESCRIPTION: &'static str;
-    const HINTS: Hints;
 
     fn call(arguments: Self::Arguments) -> Self::Output;
 }
@@ -116,12 +117,17 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub const fn of<T: DeclaredTool>() -> Self {
+    pub const fn of<T: Signature>(
+        name: &'static str,
+        title: Option<&'static str>,
+        description: &'static str,
+        hints: Hints,
+    ) -> Self {
         Self {
-            name: T::NAME,
-            title: T::TITLE,
-            description: T::DESCRIPTION,
-            hints: T::HINTS,
+            name,
+            title,
+            description,
+            hints,
             input_schema: schema::input_schema::<T::Arguments>,
             output_schema: T::Output::output_schema,
             call: |arguments| T::call(arguments::parse(arguments)?).into_outcome(),

@@ -100,9 +100,12 @@ fn measure(args: Shape) -> String {
 mod nested {
     use super::*;
 
+    #[arguments]
+    struct Talk {}
+
     /// Talks to the host, and fails.
     #[tool]
-    fn talk() -> Result<String, Failure> {
+    fn talk(_: Talk) -> Result<String, Failure> {
         host::log(Level::Warn, "careful");
         host::progress(1, Some(2), "half");
         host::emit("output");

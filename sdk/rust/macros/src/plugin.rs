@@ -14,7 +14,7 @@ pub(crate) fn expand(input: TokenStream) -> Result<TokenStream> {
     }
     let entries = tools.iter().map(|tool| {
         quote_spanned! {tool.span()=>
-            ::belljar_sdk::__private::Entry::of::<#tool>()
+            <#tool as ::belljar_sdk::__private::DeclaredTool>::ENTRY
         }
     });
     let unique = tools.iter().enumerate().map(|(index, tool)| {

@@ -43,20 +43,30 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
         #visibility enum #ident {}
 
         impl ::belljar_sdk::__private::DeclaredTool for #ident {
-            type Arguments = #arguments;
-            type Output = #output;
+            // The types of the signature may be private to the module: so is the type that has
+            // them.
+            const ENTRY: ::belljar_sdk::__private::Entry = {
+                enum Signature {}
 
-            const NAME: &'static str = #name;
-            const TITLE: ::core::option::Option<&'static str> = #title;
-            const DESCRIPTION: &'static str = #description;
-            const HINTS: ::belljar_sdk::Hints = ::belljar_sdk::Hints {
-                #(#hints: true,)*
-                ..::belljar_sdk::Hints::NONE
+                impl ::belljar_sdk::__private::Signature for Signature {
+                    type Arguments = #arguments;
+                    type Output = #output;
+
+                    fn call(arguments: Self::Arguments) -> Self::Output {
+                        #call
+                    }
+                }
+
+                ::belljar_sdk::__private::Entry::of::<Signature>(
+                    #name,
+                    #title,
+                    #description,
+                    ::belljar_sdk::Hints {
+                        #(#hints: true,)*
+                        ..::belljar_sdk::Hints::NONE
+                    },
+                )
             };
-
-            fn call(arguments: Self::Arguments) -> Self::Output {
-                #call
-            }
         }
     })
 }
