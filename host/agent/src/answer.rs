@@ -78,7 +78,7 @@ impl Driver {
 
     /// The request of this round, made from the conversation as it is now.
     async fn build_request(&mut self) -> Result<ModelRequest, Stop> {
-        let source = self.request().system.clone();
+        let source = self.request.system.clone();
         let system = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(Stop::canceled()),

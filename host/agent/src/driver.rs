@@ -27,7 +27,7 @@ const GO_ON: &str = "Your last answer was cut off by the length limit. Go on exa
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) agent: Agent,
-    request: RunRequest,
+    pub(crate) request: RunRequest,
     pub(crate) events: Emitter,
     pub(crate) session: Session,
     pub(crate) cancel: CancellationToken,
@@ -312,10 +312,6 @@ impl Driver {
 
     pub(crate) fn check_cancel(&self) -> Result<(), Stop> {
         if self.cancel.is_cancelled() { Err(Stop::canceled()) } else { Ok(()) }
-    }
-
-    pub(crate) fn request(&self) -> &RunRequest {
-        &self.request
     }
 }
 

@@ -84,7 +84,7 @@ fn steps() -> impl Strategy<Value = Step> {
             signature: None,
             data: None,
         }))),
-        5 => calls(),
+        8 => calls(),
         1 => (option::of(0..9_u64), option::of(0..9_u64)).prop_map(|(input, output)| {
             Step::Event(ModelEvent::Usage(Usage {
                 input_tokens: input,
@@ -98,6 +98,10 @@ fn steps() -> impl Strategy<Value = Step> {
 
 fn endings() -> impl Strategy<Value = Option<Step>> {
     let reasons = select(vec![
+        FinishReason::Stop,
+        FinishReason::Stop,
+        FinishReason::Stop,
+        FinishReason::Stop,
         FinishReason::Stop,
         FinishReason::Stop,
         FinishReason::Stop,
@@ -117,7 +121,7 @@ fn endings() -> impl Strategy<Value = Option<Step>> {
         ModelErrorKind::ContextOverflow,
     ]);
     prop_oneof![
-        12 => reasons.prop_map(|reason| Some(finish(reason))),
+        24 => reasons.prop_map(|reason| Some(finish(reason))),
         4 => errors.prop_map(|kind| Some(fails(kind))),
         1 => (0..200_u64).prop_map(|s| Some(fails_after(ModelErrorKind::RateLimited, s))),
         1 => Just(Some(Step::Panic)),
@@ -126,12 +130,12 @@ fn endings() -> impl Strategy<Value = Option<Step>> {
 }
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
-    let turn = (vec(steps(), 0..6), endings()).prop_map(|(mut steps, ending)| {
+    let turn = (vec(steps(), 0..8), endings()).prop_map(|(mut steps, ending)| {
         steps.extend(ending);
         steps
     });
-    // One call id in thirty or so is used again.
-    (vec(turn, 0..8), vec(0..30_u32, 48)).prop_map(|(mut turns, dice)| {
+    // One call id in sixty or so is used again.
+    (vec(turn, 1..8), vec(0..60_u32, 64)).prop_map(|(mut turns, dice)| {
         let mut next = 0;
         for step in turns.iter_mut().flatten() {
             if let Step::Event(ModelEvent::ToolCall(call)) = step {
@@ -171,10 +175,10 @@ fn plans() -> impl Strategy<Value = Plan> {
     (
         turns(),
         answers(),
-        option::of((0..30_usize, interference)),
-        option::weighted(0.3, (0..20_usize, any::<bool>())),
+        option::weighted(0.6, (0..24_usize, interference)),
+        option::weighted(0.2, (0..20_usize, any::<bool>())),
         1..5_usize,
-        0..7_u32,
+        prop_oneof![1 => Just(0), 9 => 1..7_u32],
         select(vec![0, 0, 0, 700]),
     )
         .prop_map(
@@ -220,6 +224,8 @@ async fn play(plan: &Plan, stage: &Stage) -> Option<Played> {
                     run.cancel();
                     canceled_at = Some(Instant::now());
                     if matches!(interference, Interference::CancelSlowly) {
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        check_session(stage);
                         tokio::time::sleep(Duration::from_secs(60)).await;
                     }
                 }
