@@ -1,7 +1,10 @@
 //! The change that an edit made, as a unified diff of bounded length. The places of the change are
 //! known, so that only the lines around them are compared, whatever the file's size.
 
-use similar::{ChangeTag, TextDiff};
+use similar::{
+    DiffTag,
+    algorithms::{Capture, Replace, myers},
+};
 use std::{fmt::Write as _, ops::Range};
 
 /// How many lines stand around a change.
@@ -129,33 +132,45 @@ fn count_lines(bytes: &[u8]) -> usize {
 
 /// Adds the lines of one hunk, and says how many.
 fn compare(text: &mut String, old: &[u8], new: &[u8], room: usize) -> usize {
-    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
-    let diff = TextDiff::from_lines(old.as_ref(), new.as_ref());
-    let changes: Vec<_> = diff.iter_all_changes().collect();
+    let old: Vec<&[u8]> = old.split_inclusive(|byte| *byte == b'\n').collect();
+    let new: Vec<&[u8]> = new.split_inclusive(|byte| *byte == b'\n').collect();
+    let changes = changes(&old, &new);
     let mut shown = 0;
-    for change in &changes {
+    for (sign, line) in &changes {
         if shown == room || text.len() >= SHOWN_BYTES {
-            let _ = writeln!(
-                text,
-                "… {} left out",
-                belljar_workspace_path::count((changes.len() - shown) as u64, "line")
-            );
+            let left = belljar_workspace_path::count((changes.len() - shown) as u64, "line");
+            let _ = writeln!(text, "… {left} left out");
             break;
         }
-        let sign = match change.tag() {
-            ChangeTag::Equal => ' ',
-            ChangeTag::Delete => '-',
-            ChangeTag::Insert => '+',
-        };
-        let line = change.value().trim_end_matches(['\n', '\r']);
-        let cut = belljar_workspace_path::cut(line, LINE_BYTES);
-        let _ = writeln!(text, "{sign}{cut}{}", if cut.len() < line.len() { " …" } else { "" });
-        if change.missing_newline() {
+        let whole = String::from_utf8_lossy(line);
+        let whole = whole.trim_end_matches(['\n', '\r']);
+        let cut = belljar_workspace_path::cut(whole, LINE_BYTES);
+        let _ = writeln!(text, "{sign}{cut}{}", if cut.len() < whole.len() { " …" } else { "" });
+        if line.last() != Some(&b'\n') {
             text.push_str("\\ No newline at end of file\n");
         }
         shown += 1;
     }
     shown
+}
+
+/// The lines with their signs. One algorithm alone, since each that is reachable is compiled into
+/// the component.
+fn changes<'a>(old: &[&'a [u8]], new: &[&'a [u8]]) -> Vec<(char, &'a [u8])> {
+    let mut capture = Replace::new(Capture::new());
+    let Ok(()) = myers::diff(&mut capture, old, 0..old.len(), new, 0..new.len());
+    let mut changes = Vec::new();
+    for change in capture.into_inner().into_ops() {
+        let (tag, before, after) = change.as_tag_tuple();
+        match tag {
+            DiffTag::Equal => changes.extend(old[before].iter().map(|line| (' ', *line))),
+            _ => {
+                changes.extend(old[before].iter().map(|line| ('-', *line)));
+                changes.extend(new[after].iter().map(|line| ('+', *line)));
+            }
+        }
+    }
+    changes
 }
 
 #[cfg(test)]

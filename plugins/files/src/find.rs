@@ -207,7 +207,8 @@ mod tests {
             (
                 json!({"pattern": "a{b"}),
                 invalid(
-                    "`a{b` is not a glob: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)",
+                    "`a{b` is not a glob: unclosed brace expansion at byte 1; missing '}' (to match \
+                     a literal '{', escape it as '\\{' or '[{]')",
                 ),
             ),
             (

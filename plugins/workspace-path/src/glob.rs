@@ -2,14 +2,13 @@
 //! about the path below the folder that is looked at. It never reads a folder.
 
 use belljar_sdk::Failure;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// Globs that a file must fit (any of them; with none, every file does) and, with a leading `!`,
 /// globs that it must not.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Globs {
-    include: GlobSet,
-    exclude: GlobSet,
+    include: Vec<String>,
+    exclude: Vec<String>,
 }
 
 impl Globs {
@@ -18,8 +17,7 @@ impl Globs {
     /// `invalid arguments` for what is not a glob, `denied` for one that leads out of the
     /// workspace.
     pub fn new<'a>(globs: impl IntoIterator<Item = &'a str>) -> Result<Self, Failure> {
-        let mut include = GlobSetBuilder::new();
-        let mut exclude = GlobSetBuilder::new();
+        let mut set = Self::default();
         for text in globs {
             let (glob, excludes) = match text.strip_prefix('!') {
                 Some(rest) => (rest, true),
@@ -31,37 +29,41 @@ impl Globs {
                 glob = rest;
             }
             if excludes {
+                let glob = glob.trim_end_matches('/');
                 // The folder too, not only what is in it, so that it is not walked at all.
-                let folder = glob.strip_suffix("/**").unwrap_or(glob).trim_end_matches('/');
-                add(&mut exclude, folder, text)?;
-                add(&mut exclude, glob.trim_end_matches('/'), text)?;
+                let folder = glob.strip_suffix("/**").filter(|folder| !folder.is_empty());
+                set.exclude.extend(folder.map(at_its_depth));
+                set.exclude.push(at_its_depth(glob));
             } else if let Some(folder) = glob.strip_suffix('/') {
-                add(&mut include, &format!("{folder}/**"), text)?;
+                set.include.push(format!("{folder}/**"));
             } else {
-                add(&mut include, glob, text)?;
+                set.include.push(at_its_depth(glob));
             }
         }
-        let build = |builder: GlobSetBuilder| {
-            builder.build().map_err(|error| {
-                Failure::invalid_arguments(format!("the globs are too large together: {error}"))
-            })
-        };
-        Ok(Self { include: build(include)?, exclude: build(exclude)? })
+        Ok(set)
     }
 
     /// Whether a file fits, by its path below the folder that is looked at.
     pub fn take(&self, below: &str) -> bool {
-        !self.exclude.is_match(below) && (self.include.is_empty() || self.include.is_match(below))
+        !self.exclude(below) && (self.include.is_empty() || fits(&self.include, below))
     }
 
     /// Whether a file or folder, with all that is in it, is excluded.
     pub fn exclude(&self, below: &str) -> bool {
-        self.exclude.is_match(below)
+        fits(&self.exclude, below)
     }
 }
 
+fn fits(globs: &[String], below: &str) -> bool {
+    globs.iter().any(|glob| fast_glob::glob_match(glob, below))
+}
+
+fn at_its_depth(glob: &str) -> String {
+    if glob.contains('/') { glob.to_owned() } else { format!("**/{glob}") }
+}
+
 fn check(glob: &str, text: &str) -> Result<(), Failure> {
-    if glob.is_empty() || glob == "/" {
+    if glob.trim_matches(['.', '/']).is_empty() || glob.starts_with('!') {
         return Err(Failure::invalid_arguments(format!(
             "`{text}` is no glob: write one such as `*.rs` or `src/**/*.rs`"
         )));
@@ -72,27 +74,8 @@ fn check(glob: &str, text: &str) -> Result<(), Failure> {
              such as `src/**/*.rs`"
         )));
     }
-    Ok(())
-}
-
-fn add(set: &mut GlobSetBuilder, glob: &str, text: &str) -> Result<(), Failure> {
-    let at_any_depth;
-    let glob = if glob.contains('/') {
-        glob
-    } else {
-        at_any_depth = format!("**/{glob}");
-        &at_any_depth
-    };
-    let glob = GlobBuilder::new(glob)
-        .literal_separator(true)
-        .empty_alternates(true)
-        .backslash_escape(true)
-        .build()
-        .map_err(|error| {
-            Failure::invalid_arguments(format!("`{text}` is not a glob: {}", error.kind()))
-        })?;
-    set.add(glob);
-    Ok(())
+    fast_glob::validate(glob)
+        .map_err(|error| Failure::invalid_arguments(format!("`{text}` is not a glob: {error}")))
 }
 
 #[cfg(test)]
@@ -155,7 +138,8 @@ mod tests {
             (
                 "a[",
                 Failure::invalid_arguments(
-                    "`a[` is not a glob: unclosed character class; missing ']'",
+                    "`a[` is not a glob: unclosed character class at byte 1; missing ']' (to match a \
+                     literal '[', escape it as '\\[' or '[[]')",
                 ),
             ),
             (

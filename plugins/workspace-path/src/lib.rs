@@ -6,6 +6,7 @@
 //! although the guest's own library would quietly strip what makes it leave.
 
 mod glob;
+mod ignored;
 mod missing;
 mod path;
 mod walk;

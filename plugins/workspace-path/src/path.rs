@@ -162,6 +162,19 @@ impl WorkspacePath {
         &self.workspace
     }
 
+    /// The path without `..`, as far as its text says: for rules about names, never for opening.
+    pub(crate) fn normal(&self) -> String {
+        let mut steps = Vec::new();
+        for step in self.steps() {
+            if step == ".." {
+                steps.pop();
+            } else {
+                steps.push(step);
+            }
+        }
+        steps.join("/")
+    }
+
     pub(crate) fn steps(&self) -> impl Iterator<Item = &str> {
         self.shown.split('/').filter(|step| !step.is_empty())
     }

@@ -1,14 +1,12 @@
 //! Every file below a folder, in the order of names, as the ignore files say. It follows no links
 //! and goes on past what it may not read.
 
-use crate::{Globs, WorkspacePath, number};
+use crate::{Globs, WorkspacePath, ignored::Ignored, number};
 use belljar_sdk::Failure;
-use ignore::WalkBuilder;
 use std::{
-    ffi::OsStr,
-    fs::FileType,
+    fs::{self, FileType},
+    io,
     ops::ControlFlow,
-    path::{Path, PathBuf},
 };
 
 /// How many of the places that could not be read are named.
@@ -80,80 +78,101 @@ impl Walk<'_> {
         &self,
         mut visit: impl FnMut(Found) -> ControlFlow<()>,
     ) -> Result<Unreadable, Failure> {
-        let start = self.start.place().to_path_buf();
-        let kind = start.metadata().map_err(|error| self.start.explain("look at", error))?;
-        if kind.is_dir() {
-            // Without this a start that may not be listed looks like an empty one.
-            std::fs::read_dir(&start).map_err(|error| self.start.explain("list", error))?;
-        }
         let mut unreadable = Unreadable::default();
-        for entry in self.builder(start.clone()).build() {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    // A broken line of an ignore file is not something that could not be read.
-                    if error.io_error().is_some() {
-                        unreadable.add(place_of(&error).map_or_else(String::new, |place| {
-                            self.start.entry(&below(&start, place)).to_string()
-                        }));
-                    }
-                    continue;
+        let kind =
+            self.start.place().metadata().map_err(|error| self.start.explain("look at", error))?;
+        if !kind.is_dir() {
+            // What was named itself is visited, whatever the ignore files say.
+            let _ = visit(Found {
+                path: self.start.clone(),
+                below: self.start.name().to_owned(),
+                kind: kind.file_type(),
+            });
+            return Ok(unreadable);
+        }
+        let mut ignored = (!self.ignored).then(|| Ignored::above(self.start));
+        let start = list(self.start).map_err(|error| self.start.explain("list", error))?;
+        let mut folders = vec![Folder::enter(self.start.clone(), None, start, &mut ignored)];
+        while let Some(folder) = folders.last_mut() {
+            let Some((name, kind)) = folder.entries.next() else {
+                if let (Some(ignored), Some(left)) = (&mut ignored, folders.pop()) {
+                    ignored.leave(left.rules);
                 }
-            };
-            let found = if entry.depth() > 0 {
-                let below = below(&start, entry.path());
-                let Some(kind) = entry.file_type() else { continue };
-                Found { path: self.start.entry(&below), below, kind }
-            } else if kind.is_dir() {
                 continue;
-            } else {
-                Found {
-                    path: self.start.clone(),
-                    below: self.start.name().to_owned(),
-                    kind: kind.file_type(),
-                }
             };
-            if visit(found).is_break() {
+            let path = folder.path.entry(&name);
+            let below = match &folder.below {
+                Some(folder) => format!("{folder}/{name}"),
+                None => name.clone(),
+            };
+            if self.skips(&name, &below, kind, &path, ignored.as_ref()) {
+                continue;
+            }
+            if visit(Found { path: path.clone(), below: below.clone(), kind }).is_break() {
                 break;
+            }
+            if kind.is_dir() {
+                match list(&path) {
+                    Ok(entries) => {
+                        folders.push(Folder::enter(path, Some(below), entries, &mut ignored));
+                    }
+                    Err(_) => unreadable.add(path.to_string()),
+                }
             }
         }
         Ok(unreadable)
     }
 
-    fn builder(&self, start: PathBuf) -> WalkBuilder {
-        let mut builder = WalkBuilder::new(&start);
-        builder
-            .hidden(!self.hidden)
-            .ignore(!self.ignored)
-            .git_ignore(!self.ignored)
-            .git_exclude(!self.ignored)
-            // In a tool call the climb ends at the workspace, which is the guest's `/`.
-            .parents(!self.ignored)
-            .git_global(false)
-            .require_git(false)
-            .follow_links(false)
-            .sort_by_file_name(OsStr::cmp);
-        let globs = self.globs.clone();
-        builder.filter_entry(move |entry| {
-            entry.depth() == 0
-                || (entry.file_name() != ".git" && !globs.exclude(&below(&start, entry.path())))
-        });
-        builder
+    fn skips(
+        &self,
+        name: &str,
+        below: &str,
+        kind: FileType,
+        path: &WorkspacePath,
+        ignored: Option<&Ignored>,
+    ) -> bool {
+        name == ".git"
+            || (!self.hidden && name.starts_with('.'))
+            || self.globs.exclude(below)
+            || ignored.is_some_and(|ignored| ignored.has(path, kind.is_dir()))
     }
 }
 
-fn below(start: &Path, place: &Path) -> String {
-    place.strip_prefix(start).unwrap_or(place).to_string_lossy().into_owned()
+type Entries = Vec<(String, FileType)>;
+
+/// A folder that is being walked.
+struct Folder {
+    path: WorkspacePath,
+    /// The path below the start; none for the start itself.
+    below: Option<String>,
+    entries: std::vec::IntoIter<(String, FileType)>,
+    /// How many lists of rules it brought.
+    rules: usize,
 }
 
-fn place_of(error: &ignore::Error) -> Option<&Path> {
-    match error {
-        ignore::Error::WithPath { path, .. } => Some(path),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
-            place_of(err)
-        }
-        _ => None,
+impl Folder {
+    fn enter(
+        path: WorkspacePath,
+        below: Option<String>,
+        entries: Entries,
+        ignored: &mut Option<Ignored>,
+    ) -> Self {
+        let names = entries.iter().map(|(name, _)| name.as_str());
+        let rules = ignored.as_mut().map_or(0, |ignored| ignored.enter(&path, names));
+        Self { path, below, entries: entries.into_iter(), rules }
     }
+}
+
+/// The entries of a folder, sorted by name.
+fn list(path: &WorkspacePath) -> io::Result<Entries> {
+    let mut entries = fs::read_dir(path.place())?
+        .map(|entry| {
+            let entry = entry?;
+            Ok((entry.file_name().to_string_lossy().into_owned(), entry.file_type()?))
+        })
+        .collect::<io::Result<Entries>>()?;
+    entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -231,6 +250,7 @@ mod tests {
             (".", &["!src", "!x/**"], (false, false), "README.md keep.log"),
             // The rules of the folders above hold for a start inside.
             ("src", &[], (false, false), "src/a.rs src/b.rs"),
+            ("x/../src", &[], (false, false), "x/../src/a.rs x/../src/b.rs"),
             // What is named is walked, ignored, hidden or not.
             ("target", &[], (false, false), "target/debug/out.rs"),
             (".github", &[], (false, false), ".github/ci.yml"),
@@ -241,6 +261,38 @@ mod tests {
                 expected,
                 "{start} {globs:?} {flags:?}"
             );
+        }
+    }
+
+    #[test]
+    fn rules_read_as_git_reads_them() {
+        for (rules, left) in [
+            ("", "a.log b/a.log b/c/a.log b/c/x"),
+            ("*.log", "b/c/x"),
+            ("/a.log", "b/a.log b/c/a.log b/c/x"),
+            ("c/", "a.log b/a.log"),
+            ("b/c", "a.log b/a.log"),
+            ("b/*.log", "a.log b/c/a.log b/c/x"),
+            ("**/c/*.log", "a.log b/a.log b/c/x"),
+            ("b/**", "a.log"),
+            ("*.log\n!b/a.log", "b/a.log b/c/x"),
+            // What lies in a folder that is left out cannot come back.
+            ("b/\n!b/a.log", "a.log"),
+            ("# *.log\n\n\\#x\n", "a.log b/a.log b/c/a.log b/c/x"),
+            ("\u{feff}*.log  \r\n", "b/c/x"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir_all(folder.path().join("b/c")).unwrap();
+            for file in ["a.log", "b/a.log", "b/c/a.log", "b/c/x"] {
+                fs::write(folder.path().join(file), "x").unwrap();
+            }
+            for place in [".gitignore", ".ignore", ".git/info/exclude"] {
+                let place = folder.path().join(place);
+                fs::create_dir_all(place.parent().unwrap()).unwrap();
+                fs::write(&place, rules).unwrap();
+                assert_eq!(files(&folder, ".", &[], (false, false)), left, "{place:?}: {rules:?}");
+                fs::remove_file(place).unwrap();
+            }
         }
     }
 

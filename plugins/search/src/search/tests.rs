@@ -269,7 +269,10 @@ fn what_cannot_be_searched_says_why() {
         ),
         (
             json!({"pattern": "a", "glob": "x["}),
-            invalid("`x[` is not a glob: unclosed character class; missing ']'"),
+            invalid(
+                "`x[` is not a glob: unclosed character class at byte 1; missing ']' (to match a \
+                 literal '[', escape it as '\\[' or '[[]')",
+            ),
         ),
         (
             json!({"pattern": "a", "path": "scr"}),
