@@ -1,4 +1,4 @@
-//! Builds guest components from a build script, with one nested cargo, for a crate that embeds
+//! Builds guest components from a build script, with nested runs of cargo, for a crate that embeds
 //! their bytes. It owns the nested build's command, environment and profile, and knows when it has
 //! to run again. It never installs anything, and never touches the outer build's target folder.
 //!
@@ -37,8 +37,8 @@ pub enum Error {
     Failed { program: String, message: String },
     #[error("the target `{target}` is missing: run `{command}`", target = cargo::TARGET)]
     NoTarget { command: String },
-    #[error("the guests do not build: see the errors above")]
-    Build,
+    #[error("the guest `{0}` does not build: see the errors above")]
+    Build(String),
     #[error("cannot read or write `{path}`")]
     File { path: PathBuf, source: io::Error },
 }
@@ -65,15 +65,19 @@ pub fn embed(guests: &[Guest]) -> ExitCode {
 
 fn build(guests: &[Guest]) -> Result<(), Error> {
     let out = PathBuf::from(variable("OUT_DIR")?);
-    let build = cargo::Build::new(out.join("guests"))?;
+    let build = cargo::Build::new(target_dir(&out))?;
     build.check_target()?;
-    build.run(guests.iter().map(|guest| guest.package))?;
 
     let mut sources = sources::Sources::new(build.workspace());
     let mut items = String::from("[\n");
     for guest in guests {
+        build.run(guest.package)?;
         let component = build.component(guest.package);
         let bytes = read(&component)?;
+        sources.add(&component.with_extension("d"))?;
+        // Another build script may build the guest anew: what is embedded is this script's own.
+        let component = out.join(guest.name).with_extension("wasm");
+        write(&component, &bytes)?;
         let _ = writeln!(
             items,
             "    Embedded {{ name: {name:?}, digest: {digest:?}, bytes: include_bytes!({path:?}) }},",
@@ -81,12 +85,19 @@ fn build(guests: &[Guest]) -> Result<(), Error> {
             digest = digest(&bytes),
             path = component,
         );
-        sources.add(&component.with_extension("d"))?;
     }
     items.push_str("]\n");
-    write(&out.join("guests.rs"), &items)?;
+    write(&out.join("guests.rs"), items.as_bytes())?;
     sources.watch();
     Ok(())
+}
+
+/// Where the guests are built. `OUT_DIR` is `<outer target>/<profile>/build/<package>/out`, another
+/// one for each package, and for each tool such as clippy; beside `build`, one folder serves all,
+/// and what guests share is compiled once. Cargo's lock keeps concurrent builds apart.
+fn target_dir(out: &Path) -> PathBuf {
+    let build = out.ancestors().nth(2).filter(|folder| folder.ends_with("build"));
+    build.and_then(Path::parent).unwrap_or(out).join("guests")
 }
 
 /// `sha256:` and 64 hexadecimal digits.
@@ -106,13 +117,20 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(|source| Error::File { path: path.to_owned(), source })
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    fs::write(path, bytes).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_guests_of_a_profile_share_a_target_folder() {
+        let folder = |out| target_dir(Path::new(out));
+        assert_eq!(folder("/target/debug/build/a-1/out"), Path::new("/target/debug/guests"));
+        assert_eq!(folder("/elsewhere"), Path::new("/elsewhere/guests"));
+    }
 
     #[test]
     fn a_digest_is_written_as_the_host_writes_it() {

@@ -118,7 +118,8 @@ mod nested {
 belljar_sdk::plugin!(take, take_nothing, halve, measure, nested::talk);
 
 fn tool(name: &str) -> Tool {
-    plugin().tools().into_iter().find(|tool| tool.name == name).unwrap()
+    let mut tools = plugin().tools().into_iter();
+    tools.find(|tool| tool.name == name).unwrap_or_else(|| panic!("no tool is named `{name}`"))
 }
 
 fn invalid(name: &str, arguments: &str) -> String {
