@@ -23,8 +23,7 @@ pub fn decide(mode: PermissionMode, rules: &Rules, subject: &Subject<'_>) -> Dec
         by: DecidedBy::Rule { rule: rule.text().to_owned() },
     };
     let find = |rules: &'_ [Rule]| -> Option<Rule> {
-        let matches =
-            |rule: &&Rule| rule.matches(subject.plugin, subject.tool, subject.model_name);
+        let matches = |rule: &&Rule| rule.matches(subject.plugin, subject.tool, subject.model_name);
         rules.iter().find(matches).cloned()
     };
 
@@ -44,8 +43,7 @@ pub fn decide(mode: PermissionMode, rules: &Rules, subject: &Subject<'_>) -> Dec
     by_mode(without_asking(mode, own_row))
 }
 
-/// Whether a tool is offered to the model: what is denied whatever its arguments is not, unless
-/// only the lack of somebody to ask denies it, since the model should then read why.
+/// Whether a tool is offered to the model: what is denied outright is not.
 pub fn is_offered(mode: PermissionMode, rules: &Rules, subject: &Subject<'_>) -> bool {
     decide(mode, rules, subject).action != Action::Deny
 }

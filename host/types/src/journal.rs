@@ -8,6 +8,10 @@ use std::{fmt, sync::Arc};
 /// One line of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a record lives from its making to its line in the file; a box would only add work"
+)]
 pub enum Record {
     /// A run of the loop begins in this session.
     RunStarted {

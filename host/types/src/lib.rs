@@ -4,17 +4,17 @@
 //!
 //! This crate never does anything: no I/O, no policy, no clock.
 
-mod message;
-mod tool;
-mod permission;
-mod receipt;
+mod approver;
 mod event;
 mod journal;
+mod message;
 mod model;
+mod permission;
+mod receipt;
+mod tool;
 mod toolbox;
-mod approver;
 
-pub use approver::{Approver, ApprovalAnswer, ApprovalQuestion};
+pub use approver::{ApprovalAnswer, ApprovalQuestion, Approver};
 pub use event::{Event, EventKind, Mode, StopReason, Usage};
 pub use journal::{Journal, JournalError, Record};
 pub use message::{

@@ -20,9 +20,10 @@ pub struct CallTimes {
     /// For a free place to run in.
     pub waiting_us: u64,
     pub instantiate_us: u64,
-    /// In the guest, host functions included.
+    /// In the guest and in the host functions that it called.
     pub run_us: u64,
-    /// In host functions.
+    /// Of that, in host functions.
+    #[serde(default)]
     pub host_us: u64,
 }
 

@@ -1,6 +1,8 @@
 //! The boundary to whoever runs tools.
 
-use crate::{ApprovalAnswer, Decision, Origin, Receipt, ToolCall, ToolDefinition, ToolError, ToolOutput};
+use crate::{
+    ApprovalAnswer, Decision, Origin, Receipt, ToolCall, ToolDefinition, ToolError, ToolOutput,
+};
 use async_trait::async_trait;
 use std::{fmt, sync::Arc};
 use tokio_util::sync::CancellationToken;

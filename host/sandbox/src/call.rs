@@ -1,0 +1,196 @@
+//! One call: a fresh store with its world, everything inside the deadline, and then nothing left.
+
+use crate::{
+    bindings::{Plugin as Exports, PluginPre},
+    engine::FUEL_YIELD_INTERVAL,
+    limits::Limits,
+    state::{CallClock, CallState, DeadlinePassed, WorldParts},
+};
+use belljar_capability::World;
+use belljar_types::{CallObserver, Denial, ToolError, ToolErrorKind};
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
+
+/// The most of a guest's standard error that is shown with a crash, in bytes.
+const STDERR_SHOWN: usize = 2_000;
+
+/// What a call is given.
+pub(crate) struct CallSetup<'a> {
+    pub(crate) limits: &'a Limits,
+    pub(crate) world: World,
+    pub(crate) workspace: Option<&'a crate::filesystem::Workspace>,
+    pub(crate) observer: CallObserver,
+    pub(crate) checks_paths: bool,
+}
+
+/// What a call came to and what it used.
+pub(crate) struct CallOutcome<T> {
+    pub(crate) result: Result<T, ToolError>,
+    pub(crate) fuel_used: u64,
+    pub(crate) fuel_limit: u64,
+    pub(crate) peak_memory: usize,
+    pub(crate) instantiate: Duration,
+    pub(crate) run: Duration,
+    pub(crate) in_host: Duration,
+    pub(crate) read: Vec<String>,
+    pub(crate) written: Vec<String>,
+    pub(crate) denied: Vec<Denial>,
+    pub(crate) log: String,
+}
+
+/// Makes a store, instantiates the plugin in it and lets `body` call it.
+///
+/// Runs on the thread that polls it, which therefore must be one that may block.
+pub(crate) async fn run<T, F>(
+    pre: &PluginPre<CallState>,
+    setup: CallSetup<'_>,
+    cancel: &CancellationToken,
+    body: F,
+) -> CallOutcome<T>
+where
+    F: AsyncFnOnce(&Exports, &mut Store<CallState>) -> wasmtime::Result<T>,
+{
+    let started = Instant::now();
+    let CallSetup { limits, world, workspace, observer, checks_paths } = setup;
+    let clock = CallClock::start(limits.deadline);
+    let state =
+        CallState::new(WorldParts { world, workspace, limits, clock, observer, checks_paths });
+    let mut store = Store::new(pre.engine(), state);
+    let mut instantiate = Duration::ZERO;
+
+    let ended = {
+        let store = &mut store;
+        let instantiate = &mut instantiate;
+        let guest = async move {
+            store.limiter(|state| &mut state.limiter);
+            store.call_hook(|mut context, hook| context.data_mut().clock.turn(hook));
+            store.set_fuel(limits.fuel)?;
+            store.fuel_async_yield_interval(Some(FUEL_YIELD_INTERVAL))?;
+            store.set_hostcall_fuel(limits.crossing);
+            let exports = pre.instantiate_async(&mut *store).await?;
+            *instantiate = started.elapsed();
+            body(&exports, store).await
+        };
+        bounded(limits.deadline, cancel, guest).await
+    };
+
+    let run = started.elapsed().saturating_sub(instantiate);
+    let fuel_used = limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
+    let state = store.data_mut();
+    let result = match ended {
+        Ended::Returned(Ok(value)) => Ok(value),
+        Ended::Returned(Err(error)) => Err(classify(&error, state, limits)),
+        Ended::Deadline => Err(deadline_error(limits)),
+        Ended::Canceled => Err(ToolError::new(
+            ToolErrorKind::Canceled,
+            "canceled by the user while it ran; what it did until then stays done",
+        )),
+    };
+    CallOutcome {
+        result,
+        fuel_used,
+        fuel_limit: limits.fuel,
+        peak_memory: state.limiter.peak,
+        instantiate,
+        run,
+        in_host: state.clock.in_host,
+        read: std::mem::take(&mut state.files.read).into_iter().collect(),
+        written: std::mem::take(&mut state.files.written).into_iter().collect(),
+        denied: state.denials.list(),
+        log: state.log_text(),
+    }
+}
+
+enum Ended<T> {
+    Returned(wasmtime::Result<T>),
+    Deadline,
+    Canceled,
+}
+
+async fn bounded<T>(
+    deadline: Duration,
+    cancel: &CancellationToken,
+    guest: impl Future<Output = wasmtime::Result<T>>,
+) -> Ended<T> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Ended::Canceled,
+        timed = tokio::time::timeout(deadline, guest) => match timed {
+            Ok(result) => Ended::Returned(result),
+            Err(_) => Ended::Deadline,
+        },
+    }
+}
+
+pub(crate) fn deadline_error(limits: &Limits) -> ToolError {
+    ToolError::new(
+        ToolErrorKind::Deadline,
+        format!(
+            "it did not finish within {:?}, the deadline of a call; ask for less at a time",
+            limits.deadline
+        ),
+    )
+}
+
+/// Names the way in which a guest broke. Only the root cause is told: the chain above it names
+/// functions and addresses that mean nothing to the model.
+fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> ToolError {
+    if error.downcast_ref::<DeadlinePassed>().is_some() {
+        return deadline_error(limits);
+    }
+    let trap = error.downcast_ref::<Trap>();
+    if trap == Some(&Trap::OutOfFuel) {
+        return ToolError::new(
+            ToolErrorKind::OutOfFuel,
+            format!(
+                "it computed for longer than a call may ({} units of fuel); ask for less at a time",
+                limits.fuel
+            ),
+        );
+    }
+    let root = error.root_cause().to_string();
+    if state.limiter.refused || root.starts_with("resource limit exceeded") {
+        return ToolError::new(
+            ToolErrorKind::MemoryLimit,
+            format!(
+                "it wanted more memory than the {} that a call may have; ask for less at a time",
+                megabytes(limits.memory)
+            ),
+        );
+    }
+    // The runtime's error for this has no public type.
+    if root.contains("fuel allocated for hostcalls has been exhausted") {
+        return ToolError::new(
+            ToolErrorKind::OutputLimit,
+            format!(
+                "it returned more than the {} that a call may hand over at a time; ask for less",
+                megabytes(limits.crossing)
+            ),
+        );
+    }
+    if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() {
+        return ToolError::new(
+            ToolErrorKind::Unavailable,
+            "too many calls run at this moment; try again",
+        );
+    }
+    let what = match error.downcast_ref::<wasmtime_wasi::I32Exit>() {
+        Some(exit) => format!("it exited with status {} instead of answering", exit.0),
+        None if trap == Some(&Trap::StackOverflow) => "it ran out of stack".to_owned(),
+        None => format!("it crashed: {}", root.lines().next().unwrap_or_default()),
+    };
+    let stderr = state.stderr.lock();
+    let said = stderr.text();
+    let said = said.trim();
+    let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(STDERR_SHOWN))..];
+    let message = if tail.is_empty() { what } else { format!("{what}; its last words: {tail}") };
+    ToolError::new(ToolErrorKind::Trap, message)
+}
+
+fn megabytes(bytes: usize) -> String {
+    format!("{} MiB", bytes >> 20)
+}

@@ -1,0 +1,607 @@
+//! The interfaces `wasi:filesystem/types` and `wasi:filesystem/preopens`, guarded.
+//!
+//! Reading, writing and streaming stay the runtime's; opening and listing are ours. Path
+//! resolution is cap-std's and never ours. The guard caps what is open, opens nothing but regular files and folders and never in a way that can
+//! block, and notes what was touched and what was refused. Nothing is created or truncated before
+//! the rights are checked.
+
+use crate::state::{CallState, Denials};
+use belljar_capability::Access;
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_primitives::fs as cap;
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs, io,
+    path::Path,
+    sync::Arc,
+};
+use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime_wasi::{
+    filesystem::{
+        Descriptor, Dir, File, FsPerms, OpenMode, WasiFilesystemCtx, WasiFilesystemCtxView,
+    },
+    p2::{
+        FsError, FsResult,
+        bindings::filesystem::{
+            preopens,
+            types::{self, ErrorCode, HostDescriptor, HostDirectoryEntryStream},
+        },
+    },
+};
+
+/// Paths noted for a receipt, of each kind.
+const NOTED_PATHS: usize = 1_000;
+
+/// The workspace folder: opened once, shared by every call.
+#[derive(Clone)]
+pub(crate) struct Workspace {
+    folder: Dir,
+}
+
+impl Workspace {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let folder = cap::open_ambient_dir(path, cap_primitives::ambient_authority())?;
+        Ok(Self { folder: Dir::new(folder, FsPerms::ReadOnly, OpenMode::READ, IN_PLACE) })
+    }
+
+    /// The folder as a call gets it, on the handle that all calls share.
+    fn preopen(&self, access: Access) -> Dir {
+        let perms = match access {
+            Access::Read => FsPerms::ReadOnly,
+            Access::ReadWrite => FsPerms::ReadWrite,
+        };
+        let mut folder = self.folder.clone();
+        folder.perms = perms;
+        folder
+    }
+}
+
+/// Guests run on threads that may block, so file operations run in place: a hop to another thread
+/// for each costs more than most of them.
+const IN_PLACE: bool = true;
+
+/// The files that one call may reach, and what it did with them.
+pub(crate) struct FilesContext {
+    /// What the runtime's implementation wants to have; we hand it descriptors of our own.
+    stock: WasiFilesystemCtx,
+    preopen: Option<Dir>,
+    /// Guest paths of open descriptors, by their index in the table; the workspace is ``.
+    paths: HashMap<u32, Arc<str>>,
+    handles: usize,
+    open: usize,
+    denials: Denials,
+    checks_paths: bool,
+    pub(crate) read: BTreeSet<String>,
+    pub(crate) written: BTreeSet<String>,
+}
+
+impl FilesContext {
+    pub(crate) fn new(
+        granted: Option<(Access, &Workspace)>,
+        denials: Denials,
+        handles: usize,
+        checks_paths: bool,
+    ) -> Self {
+        Self {
+            stock: WasiFilesystemCtx::default(),
+            preopen: granted.map(|(access, workspace)| workspace.preopen(access)),
+            paths: HashMap::new(),
+            handles,
+            open: 0,
+            denials,
+            checks_paths,
+            read: BTreeSet::new(),
+            written: BTreeSet::new(),
+        }
+    }
+
+    fn path(&self, descriptor: u32, relative: &str) -> String {
+        let base = self.paths.get(&descriptor).map_or("", AsRef::as_ref);
+        match (base, relative) {
+            ("", relative) => relative.to_owned(),
+            (base, "" | ".") => base.to_owned(),
+            (base, relative) => format!("{base}/{relative}"),
+        }
+    }
+
+    fn take_handle(&mut self) -> FsResult<()> {
+        if self.open >= self.handles {
+            return Err(ErrorCode::InsufficientMemory.into());
+        }
+        self.open += 1;
+        Ok(())
+    }
+}
+
+fn note(paths: &mut BTreeSet<String>, path: String) {
+    if paths.len() < NOTED_PATHS {
+        paths.insert(path);
+    }
+}
+
+/// A listing that reads the folder as the guest asks for entries; the stock one collects it whole.
+struct Listing(cap::ReadDir);
+
+pub(crate) struct GuardedFiles;
+
+impl HasData for GuardedFiles {
+    type Data<'a> = GuardedFilesView<'a>;
+}
+
+/// The guard over the runtime's own view.
+pub(crate) struct GuardedFilesView<'a> {
+    table: &'a mut ResourceTable,
+    files: &'a mut FilesContext,
+}
+
+pub(crate) fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    fn view(state: &mut CallState) -> GuardedFilesView<'_> {
+        GuardedFilesView { table: &mut state.table, files: &mut state.files }
+    }
+    types::add_to_linker::<CallState, GuardedFiles>(linker, view)?;
+    preopens::add_to_linker::<CallState, GuardedFiles>(linker, view)
+}
+
+/// What an operation means to do, for the record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Intent {
+    Read,
+    Write,
+}
+
+impl GuardedFilesView<'_> {
+    fn stock(&mut self) -> WasiFilesystemCtxView<'_> {
+        WasiFilesystemCtxView { ctx: &mut self.files.stock, table: &mut *self.table }
+    }
+
+    fn dir(&self, descriptor: &Resource<Descriptor>) -> FsResult<&Dir> {
+        match self.table.get(descriptor)? {
+            Descriptor::Dir(dir) => Ok(dir),
+            Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
+        }
+    }
+
+    /// Notes what an operation on a path touched, or that it was refused.
+    fn noted<T>(
+        &mut self,
+        intent: Intent,
+        descriptor: u32,
+        path: &str,
+        result: FsResult<T>,
+    ) -> FsResult<T> {
+        match &result {
+            Ok(_) if intent == Intent::Write => {
+                let path = self.files.path(descriptor, path);
+                note(&mut self.files.written, path);
+            }
+            Ok(_) => {}
+            Err(error) => self.note_refusal(intent, descriptor, path, error),
+        }
+        result
+    }
+
+    fn note_refusal(&self, intent: Intent, descriptor: u32, path: &str, error: &FsError) {
+        let reason = match (error.downcast_ref(), intent) {
+            (Some(ErrorCode::NotPermitted), Intent::Write) if self.is_read_only() => {
+                "this call may only read"
+            }
+            (Some(ErrorCode::NotPermitted), _) => {
+                "it leads out of the workspace, or the system protects it"
+            }
+            (Some(ErrorCode::NoEntry), _) if self.means_the_host(descriptor, path) => {
+                "it is not in the workspace, and nothing outside it can be reached"
+            }
+            _ => return,
+        };
+        let operation = match intent {
+            Intent::Read => "read",
+            Intent::Write => "write",
+        };
+        let path = self.files.path(descriptor, path);
+        self.files.denials.note(operation, &path, reason);
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.files.preopen.as_ref().is_some_and(|dir| dir.perms == FsPerms::ReadOnly)
+    }
+
+    /// A guest's libc strips the leading `/`, so `/etc/passwd` arrives as `etc/passwd`. It was
+    /// meant as a path of the host where its first part is missing here and there on the host.
+    /// Plugins that look at their arguments themselves never send such a path.
+    fn means_the_host(&self, descriptor: u32, path: &str) -> bool {
+        if self.files.checks_paths {
+            return false;
+        }
+        let path = self.files.path(descriptor, path);
+        let Some(first) = path.split('/').find(|part| !matches!(*part, "" | ".")) else {
+            return false;
+        };
+        let Some(workspace) = &self.files.preopen else { return false };
+        let here = cap::stat(&workspace.dir, Path::new(first), cap::FollowSymlinks::No);
+        here.is_err() && fs::symlink_metadata(Path::new("/").join(first)).is_ok()
+    }
+
+    fn open(
+        &self,
+        descriptor: &Resource<Descriptor>,
+        follow: bool,
+        path: &str,
+        create: types::OpenFlags,
+        flags: types::DescriptorFlags,
+    ) -> FsResult<Descriptor> {
+        let dir = self.dir(descriptor)?;
+        let wants = |flag| flags.contains(flag);
+        let creates = create.contains(types::OpenFlags::CREATE);
+        let truncates = create.contains(types::OpenFlags::TRUNCATE);
+        let directory = create.contains(types::OpenFlags::DIRECTORY);
+        if wants(types::DescriptorFlags::FILE_INTEGRITY_SYNC)
+            || wants(types::DescriptorFlags::DATA_INTEGRITY_SYNC)
+            || wants(types::DescriptorFlags::REQUESTED_WRITE_SYNC)
+        {
+            return Err(ErrorCode::Unsupported.into());
+        }
+        if directory && (creates || truncates || create.contains(types::OpenFlags::EXCLUSIVE)) {
+            return Err(ErrorCode::Invalid.into());
+        }
+        let writes = creates || truncates || wants(types::DescriptorFlags::WRITE);
+        let reads = wants(types::DescriptorFlags::READ) || !wants(types::DescriptorFlags::WRITE);
+        if writes && dir.perms.write_not_permitted() {
+            return Err(ErrorCode::NotPermitted.into());
+        }
+
+        let mut options = cap::OpenOptions::new();
+        options
+            .read(reads)
+            .write(writes)
+            .follow(if follow { FollowSymlinks::Yes } else { FollowSymlinks::No })
+            // A FIFO without a partner must not hold the thread. Files and folders ignore this.
+            .nonblock(true);
+        if creates && create.contains(types::OpenFlags::EXCLUSIVE) {
+            options.create_new(true);
+        } else if creates {
+            options.create(true);
+        }
+        let opened = cap::open(&dir.dir, Path::new(path), &options)?;
+        let metadata = opened.metadata()?;
+        let mut mode = OpenMode::empty();
+        mode.set(OpenMode::READ, reads);
+        mode.set(OpenMode::WRITE, writes);
+        if metadata.is_dir() {
+            Ok(Descriptor::Dir(Dir::new(opened, dir.perms, mode, IN_PLACE)))
+        } else if directory {
+            Err(ErrorCode::NotDirectory.into())
+        } else if metadata.is_file() {
+            // Truncated here and not by the open itself: only what was checked may be changed.
+            if truncates {
+                opened.set_len(0)?;
+            }
+            Ok(Descriptor::File(File::new(opened, dir.perms, mode, IN_PLACE)))
+        } else {
+            self.files.denials.note(
+                "open",
+                &self.files.path(descriptor.rep(), path),
+                "only regular files and folders can be opened",
+            );
+            Err(ErrorCode::Access.into())
+        }
+    }
+}
+
+impl preopens::Host for GuardedFilesView<'_> {
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+        let Some(dir) = self.files.preopen.clone() else { return Ok(Vec::new()) };
+        if self.files.take_handle().is_err() {
+            return Ok(Vec::new());
+        }
+        let descriptor = self.table.push(Descriptor::Dir(dir))?;
+        self.files.paths.insert(descriptor.rep(), Arc::from(""));
+        Ok(vec![(descriptor, "/".to_owned())])
+    }
+}
+
+impl types::Host for GuardedFilesView<'_> {
+    fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
+        types::Host::convert_error_code(&mut self.stock(), error)
+    }
+
+    fn filesystem_error_code(
+        &mut self,
+        error: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<ErrorCode>> {
+        types::Host::filesystem_error_code(&mut self.stock(), error)
+    }
+}
+
+impl HostDescriptor for GuardedFilesView<'_> {
+    async fn open_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path_flags: types::PathFlags,
+        path: String,
+        open_flags: types::OpenFlags,
+        flags: types::DescriptorFlags,
+    ) -> FsResult<Resource<Descriptor>> {
+        let follow = path_flags.contains(types::PathFlags::SYMLINK_FOLLOW);
+        let changes = types::OpenFlags::CREATE | types::OpenFlags::TRUNCATE;
+        let intent =
+            if open_flags.intersects(changes) || flags.contains(types::DescriptorFlags::WRITE) {
+                Intent::Write
+            } else {
+                Intent::Read
+            };
+        self.files.take_handle()?;
+        let opened = self.open(&fd, follow, &path, open_flags, flags);
+        let opened = match self.noted(intent, fd.rep(), &path, opened) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.files.open -= 1;
+                return Err(error);
+            }
+        };
+        let guest_path = self.files.path(fd.rep(), &path);
+        if intent == Intent::Read && matches!(opened, Descriptor::File(_)) {
+            note(&mut self.files.read, guest_path.clone());
+        }
+        let opened = self.table.push(opened)?;
+        self.files.paths.insert(opened.rep(), guest_path.into());
+        Ok(opened)
+    }
+
+    fn drop(&mut self, fd: Resource<Descriptor>) -> wasmtime::Result<()> {
+        self.files.paths.remove(&fd.rep());
+        self.files.open = self.files.open.saturating_sub(1);
+        HostDescriptor::drop(&mut self.stock(), fd)
+    }
+
+    async fn read_directory(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<types::DirectoryEntryStream>> {
+        let entries = cap::read_base_dir(&self.dir(&fd)?.dir)?;
+        self.files.take_handle()?;
+        let listing = self.table.push(Listing(entries))?;
+        Ok(Resource::new_own(listing.rep()))
+    }
+
+    async fn advise(
+        &mut self,
+        fd: Resource<Descriptor>,
+        offset: u64,
+        length: u64,
+        advice: types::Advice,
+    ) -> FsResult<()> {
+        self.stock().advise(fd, offset, length, advice).await
+    }
+
+    async fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
+        self.stock().sync_data(fd).await
+    }
+
+    async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
+        self.stock().sync(fd).await
+    }
+
+    async fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<types::DescriptorFlags> {
+        self.stock().get_flags(fd).await
+    }
+
+    async fn get_type(&mut self, fd: Resource<Descriptor>) -> FsResult<types::DescriptorType> {
+        self.stock().get_type(fd).await
+    }
+
+    async fn set_size(&mut self, fd: Resource<Descriptor>, size: u64) -> FsResult<()> {
+        let rep = fd.rep();
+        let result = self.stock().set_size(fd, size).await;
+        self.noted(Intent::Write, rep, "", result)
+    }
+
+    async fn set_times(
+        &mut self,
+        fd: Resource<Descriptor>,
+        accessed: types::NewTimestamp,
+        modified: types::NewTimestamp,
+    ) -> FsResult<()> {
+        let rep = fd.rep();
+        let result = self.stock().set_times(fd, accessed, modified).await;
+        self.noted(Intent::Write, rep, "", result)
+    }
+
+    async fn read(
+        &mut self,
+        fd: Resource<Descriptor>,
+        length: u64,
+        offset: u64,
+    ) -> FsResult<(Vec<u8>, bool)> {
+        self.stock().read(fd, length, offset).await
+    }
+
+    async fn write(
+        &mut self,
+        fd: Resource<Descriptor>,
+        bytes: Vec<u8>,
+        offset: u64,
+    ) -> FsResult<u64> {
+        self.stock().write(fd, bytes, offset).await
+    }
+
+    async fn create_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
+        let rep = fd.rep();
+        let result = self.stock().create_directory_at(fd, path.clone()).await;
+        self.noted(Intent::Write, rep, &path, result)
+    }
+
+    async fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<types::DescriptorStat> {
+        self.stock().stat(fd).await
+    }
+
+    async fn stat_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        flags: types::PathFlags,
+        path: String,
+    ) -> FsResult<types::DescriptorStat> {
+        let rep = fd.rep();
+        let result = self.stock().stat_at(fd, flags, path.clone()).await;
+        self.noted(Intent::Read, rep, &path, result)
+    }
+
+    async fn set_times_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        flags: types::PathFlags,
+        path: String,
+        accessed: types::NewTimestamp,
+        modified: types::NewTimestamp,
+    ) -> FsResult<()> {
+        let rep = fd.rep();
+        let result = self.stock().set_times_at(fd, flags, path.clone(), accessed, modified).await;
+        self.noted(Intent::Write, rep, &path, result)
+    }
+
+    async fn link_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        flags: types::PathFlags,
+        path: String,
+        new_fd: Resource<Descriptor>,
+        new_path: String,
+    ) -> FsResult<()> {
+        let rep = new_fd.rep();
+        let result = self.stock().link_at(fd, flags, path, new_fd, new_path.clone()).await;
+        self.noted(Intent::Write, rep, &new_path, result)
+    }
+
+    async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
+        let rep = fd.rep();
+        let result = self.stock().readlink_at(fd, path.clone()).await;
+        self.noted(Intent::Read, rep, &path, result)
+    }
+
+    async fn remove_directory_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+    ) -> FsResult<()> {
+        let rep = fd.rep();
+        let result = self.stock().remove_directory_at(fd, path.clone()).await;
+        self.noted(Intent::Write, rep, &path, result)
+    }
+
+    async fn rename_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        path: String,
+        new_fd: Resource<Descriptor>,
+        new_path: String,
+    ) -> FsResult<()> {
+        let (rep, new_rep) = (fd.rep(), new_fd.rep());
+        let result = self.stock().rename_at(fd, path.clone(), new_fd, new_path.clone()).await;
+        let result = self.noted(Intent::Write, rep, &path, result);
+        self.noted(Intent::Write, new_rep, &new_path, result)
+    }
+
+    async fn symlink_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        target: String,
+        path: String,
+    ) -> FsResult<()> {
+        let rep = fd.rep();
+        let result = self.stock().symlink_at(fd, target, path.clone()).await;
+        self.noted(Intent::Write, rep, &path, result)
+    }
+
+    async fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+        let rep = fd.rep();
+        let result = self.stock().unlink_file_at(fd, path.clone()).await;
+        self.noted(Intent::Write, rep, &path, result)
+    }
+
+    fn read_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<wasmtime_wasi::p2::DynInputStream>> {
+        self.stock().read_via_stream(fd, offset)
+    }
+
+    fn write_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<wasmtime_wasi::p2::DynOutputStream>> {
+        self.stock().write_via_stream(fd, offset)
+    }
+
+    fn append_via_stream(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<Resource<wasmtime_wasi::p2::DynOutputStream>> {
+        self.stock().append_via_stream(fd)
+    }
+
+    async fn is_same_object(
+        &mut self,
+        a: Resource<Descriptor>,
+        b: Resource<Descriptor>,
+    ) -> wasmtime::Result<bool> {
+        self.stock().is_same_object(a, b).await
+    }
+
+    async fn metadata_hash(
+        &mut self,
+        fd: Resource<Descriptor>,
+    ) -> FsResult<types::MetadataHashValue> {
+        self.stock().metadata_hash(fd).await
+    }
+
+    async fn metadata_hash_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        flags: types::PathFlags,
+        path: String,
+    ) -> FsResult<types::MetadataHashValue> {
+        let rep = fd.rep();
+        let result = self.stock().metadata_hash_at(fd, flags, path.clone()).await;
+        self.noted(Intent::Read, rep, &path, result)
+    }
+}
+
+impl HostDirectoryEntryStream for GuardedFilesView<'_> {
+    async fn read_directory_entry(
+        &mut self,
+        stream: Resource<types::DirectoryEntryStream>,
+    ) -> FsResult<Option<types::DirectoryEntry>> {
+        loop {
+            let listing = self.table.get_mut(&Resource::<Listing>::new_borrow(stream.rep()))?;
+            let Some(entry) = listing.0.next().transpose()? else { return Ok(None) };
+            // WASI has no way to say a name that is not UTF-8; one such file must not hide its
+            // whole folder, so it is left out.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let type_ = descriptor_type(entry.file_type()?);
+            return Ok(Some(types::DirectoryEntry { type_, name }));
+        }
+    }
+
+    fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
+        self.files.open = self.files.open.saturating_sub(1);
+        self.table.delete(Resource::<Listing>::new_own(stream.rep()))?;
+        Ok(())
+    }
+}
+
+fn descriptor_type(kind: cap::FileType) -> types::DescriptorType {
+    if kind.is_dir() {
+        types::DescriptorType::Directory
+    } else if kind.is_symlink() {
+        types::DescriptorType::SymbolicLink
+    } else if kind.is_file() {
+        types::DescriptorType::RegularFile
+    } else {
+        types::DescriptorType::Unknown
+    }
+}

@@ -1,0 +1,92 @@
+//! The interface `belljar:plugin/host`: log, progress, emitted text, time left.
+
+use crate::{
+    bindings::host::{Host, Level},
+    limits::Limits,
+    state::CallState,
+    stdio::BoundedText,
+};
+use belljar_types::{CallObserver, CallUpdate};
+use std::time::{Duration, Instant};
+
+/// Progress is passed on at most this often: a guest may report in a tight loop.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
+/// The longest progress message passed on, in characters.
+const PROGRESS_MESSAGE: usize = 200;
+
+pub(crate) struct HostContext {
+    observer: CallObserver,
+    log: BoundedText,
+    emitted: BoundedText,
+    emit_cut: bool,
+    last_progress: Option<Instant>,
+    last_step_shown: bool,
+}
+
+impl HostContext {
+    pub(crate) fn new(limits: &Limits, observer: CallObserver) -> Self {
+        Self {
+            observer,
+            log: BoundedText::new(limits.output),
+            emitted: BoundedText::new(limits.output),
+            emit_cut: false,
+            last_progress: None,
+            last_step_shown: false,
+        }
+    }
+
+    pub(crate) fn log(&self) -> &BoundedText {
+        &self.log
+    }
+}
+
+impl Host for CallState {
+    fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        let level = match level {
+            Level::Trace => "trace",
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        };
+        for bytes in [level, ": ", message.as_str(), "\n"] {
+            self.host.log.push(bytes.as_bytes());
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, done: u64, total: Option<u64>, message: String) -> wasmtime::Result<()> {
+        let now = Instant::now();
+        let too_soon = |last: Instant| now.duration_since(last) < PROGRESS_INTERVAL;
+        // The last step is shown however soon it comes, once.
+        let last_step = total == Some(done) && !self.host.last_step_shown;
+        if !last_step && self.host.last_progress.is_some_and(too_soon) {
+            return Ok(());
+        }
+        self.host.last_step_shown |= last_step;
+        self.host.last_progress = Some(now);
+        let message = message.chars().take(PROGRESS_MESSAGE).collect();
+        (self.host.observer)(CallUpdate::Progress { done, total, message });
+        Ok(())
+    }
+
+    fn emit(&mut self, text: String) -> wasmtime::Result<()> {
+        let taken = self.host.emitted.push(text.as_bytes());
+        let mut shown = text;
+        if taken < shown.len() && !self.host.emit_cut {
+            self.host.emit_cut = true;
+            shown.truncate(shown.floor_char_boundary(taken));
+            shown.push_str("\n[more output was dropped]\n");
+        } else if taken < shown.len() {
+            return Ok(());
+        }
+        if !shown.is_empty() {
+            (self.host.observer)(CallUpdate::Output { text: shown });
+        }
+        Ok(())
+    }
+
+    fn remaining_ms(&mut self) -> wasmtime::Result<u64> {
+        Ok(u64::try_from(self.clock.left().as_millis()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,177 @@
+//! What a call's store holds: one context for each capability, composed and nothing more.
+
+use crate::{
+    filesystem::{FilesContext, Workspace},
+    host::HostContext,
+    limits::{Limits, MemoryLimiter},
+    stdio::OutputSink,
+};
+use belljar_capability::World;
+use belljar_types::{CallObserver, Denial};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+use wasmtime::{CallHook, component::ResourceTable};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, sockets::SocketAddrUse};
+
+/// Distinct denials kept for a receipt; a guest that tries more is told the same, uncounted.
+const DENIALS: usize = 100;
+
+/// What the host refused during a call. Socket checks run outside the store, hence the lock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Denials(Arc<Mutex<Vec<Denial>>>);
+
+impl Denials {
+    pub(crate) fn note(&self, operation: &str, target: &str, reason: &str) {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let denial = Denial {
+            operation: operation.to_owned(),
+            target: target.chars().take(400).collect(),
+            reason: reason.to_owned(),
+        };
+        if list.len() < DENIALS && !list.contains(&denial) {
+            list.push(denial);
+        }
+    }
+
+    pub(crate) fn list(&self) -> Vec<Denial> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// When a call must be over, and how much of it went by in the host.
+///
+/// The clock is looked at whenever the guest calls the host: a guest that does little but call the
+/// host burns next to no fuel, and most host functions never give way to the deadline's timer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallClock {
+    deadline: Instant,
+    entered_host: Instant,
+    pub(crate) in_host: Duration,
+}
+
+/// The error that a host function ends a call with once its time is up.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the call's deadline has passed")]
+pub(crate) struct DeadlinePassed;
+
+impl CallClock {
+    pub(crate) fn start(deadline: Duration) -> Self {
+        let now = Instant::now();
+        Self { deadline: now + deadline, entered_host: now, in_host: Duration::ZERO }
+    }
+
+    /// For the store, which reports each way that a call goes between guest and host.
+    pub(crate) fn turn(&mut self, hook: CallHook) -> wasmtime::Result<()> {
+        match hook {
+            CallHook::CallingHost => {
+                self.entered_host = Instant::now();
+                if self.entered_host >= self.deadline {
+                    return Err(DeadlinePassed.into());
+                }
+            }
+            CallHook::ReturningFromHost => self.in_host += self.entered_host.elapsed(),
+            CallHook::CallingWasm | CallHook::ReturningFromWasm => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn left(self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+pub(crate) struct CallState {
+    pub(crate) clock: CallClock,
+    pub(crate) table: ResourceTable,
+    pub(crate) wasi: WasiCtx,
+    pub(crate) files: FilesContext,
+    pub(crate) host: HostContext,
+    pub(crate) limiter: MemoryLimiter,
+    pub(crate) denials: Denials,
+    pub(crate) stdout: OutputSink,
+    pub(crate) stderr: OutputSink,
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// Everything that a call's world is made of.
+pub(crate) struct WorldParts<'a> {
+    pub(crate) world: World,
+    pub(crate) workspace: Option<&'a Workspace>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) clock: CallClock,
+    pub(crate) observer: CallObserver,
+    /// The plugin looks at the paths in its arguments itself and refuses those that leave.
+    pub(crate) checks_paths: bool,
+}
+
+impl CallState {
+    /// Builds a world: empty, then exactly what is granted.
+    pub(crate) fn new(parts: WorldParts<'_>) -> Self {
+        let WorldParts { world, workspace, limits, clock, observer, checks_paths } = parts;
+        let denials = Denials::default();
+        let (stdout, stderr) = (OutputSink::new(limits.output), OutputSink::new(limits.output));
+
+        let mut table = ResourceTable::new();
+        // The runtime traps at this cap; the guard's own, which guests can handle, lies below.
+        table.set_max_capacity(limits.handles.saturating_mul(4).saturating_add(64));
+
+        let mut wasi = WasiCtx::builder();
+        wasi.stdout(stdout.clone())
+            .stderr(stderr.clone())
+            .max_random_size(limits.random)
+            // Every Python component imports sockets, so they are there, and lead nowhere.
+            .allow_tcp(true)
+            .allow_udp(true)
+            .allow_ip_name_lookup(false);
+        let refused = denials.clone();
+        wasi.socket_addr_check(move |address, used_for| {
+            // A connection begins by binding to no address in particular, which reaches nobody;
+            // letting that pass means that the record names where it wanted to go.
+            let implicit = address.ip().is_unspecified() && address.port() == 0;
+            let operation = match used_for {
+                SocketAddrUse::TcpBind if implicit => return Box::pin(async { true }),
+                SocketAddrUse::TcpConnect | SocketAddrUse::UdpSend => "connect",
+                SocketAddrUse::TcpListen => "listen",
+                _ => "bind",
+            };
+            refused.note(operation, &address.to_string(), "no network is granted to this plugin");
+            Box::pin(async { false })
+        });
+
+        let files = FilesContext::new(
+            world.workspace.zip(workspace),
+            denials.clone(),
+            limits.handles,
+            checks_paths,
+        );
+        Self {
+            clock,
+            table,
+            wasi: wasi.build(),
+            files,
+            host: HostContext::new(limits, observer),
+            limiter: MemoryLimiter::new(limits),
+            denials,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// What the guest wrote to its log, standard output and standard error.
+    pub(crate) fn log_text(&self) -> String {
+        let (stdout, stderr) = (self.stdout.lock(), self.stderr.lock());
+        let log = self.host.log();
+        [("log", log), ("stdout", &*stdout), ("stderr", &*stderr)]
+            .iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(name, text)| format!("[{name}]\n{}\n", text.text().trim_end()))
+            .collect()
+    }
+}

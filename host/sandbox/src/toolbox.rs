@@ -1,0 +1,278 @@
+//! The toolbox: what the loop sees of the sandbox.
+
+use crate::{
+    cache::Cache,
+    catalog::{BundledPlugin, Catalog, Skipped},
+    engine::{self, EngineSettings, SandboxError},
+    filesystem::Workspace,
+    limits::Limits,
+    output,
+    plugin::{Loader, Plugin},
+    prepared::{self, Prepared},
+    state::CallState,
+};
+use belljar_capability::{Rules, Subject, World, decide, is_offered};
+use belljar_types::{
+    Action, DecidedBy, Decision, PermissionMode, PreparedCall, ToolCall, ToolDefinition, ToolError,
+    ToolErrorKind, Toolbox,
+};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::sync::Semaphore;
+use wasmtime::{Engine, component::Linker};
+
+/// What decides about calls.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub mode: PermissionMode,
+    pub rules: Rules,
+}
+
+/// What a sandbox is made of.
+#[derive(Clone, Debug)]
+pub struct SandboxConfig {
+    /// The folder that bundled tools work in; without one they get no files.
+    pub workspace: Option<PathBuf>,
+    /// Where compiled components are kept; without one each start compiles anew.
+    pub cache: Option<PathBuf>,
+    pub bundled: Vec<BundledPlugin>,
+    /// Folders of plugins, the first to have a name wins it.
+    pub folders: Vec<PathBuf>,
+    /// Worlds of plugins from folders, by name. What is not here gets an empty world.
+    pub grants: BTreeMap<String, World>,
+    pub policy: Policy,
+    pub limits: Limits,
+    pub engine: EngineSettings,
+}
+
+/// Plugins, and a fresh world for each of their calls. A clone is the same sandbox.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Inner>);
+
+/// What every call shares.
+pub(crate) struct Inner {
+    engine: Engine,
+    linker: Linker<CallState>,
+    cache: Option<Cache>,
+    pub(crate) workspace: Option<Workspace>,
+    pub(crate) limits: Limits,
+    pub(crate) policy: Policy,
+    pub(crate) in_flight: Arc<Semaphore>,
+    plugins: Vec<Arc<Plugin>>,
+    /// Every tool, offered or not, by the model's name for it.
+    tools: HashMap<Arc<str>, (Arc<Plugin>, Arc<ToolDefinition>)>,
+    offered: Arc<[ToolDefinition]>,
+    skipped: Vec<Skipped>,
+    notices: Vec<String>,
+    /// Digest and tool of what a person allowed for this session.
+    session_allowed: Mutex<HashSet<(Arc<str>, Arc<str>)>>,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.0.plugins.iter().map(|plugin| &plugin.source.plugin).collect();
+        f.debug_tuple("Sandbox").field(&names).finish()
+    }
+}
+
+impl Sandbox {
+    /// Starts the engine and takes the plugins. Files that are no plugins are in `skipped`.
+    ///
+    /// Must run inside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The engine does not start, or the workspace cannot be opened.
+    pub async fn open(config: SandboxConfig) -> Result<Self, SandboxError> {
+        let SandboxConfig { workspace, cache, bundled, folders, grants, policy, limits, engine } =
+            config;
+        let mut notices = Vec::new();
+        let workspace = workspace
+            .map(|path| {
+                Workspace::open(&path).map_err(|source| SandboxError::Workspace {
+                    path: path.display().to_string(),
+                    source,
+                })
+            })
+            .transpose()?;
+        let calls_in_flight = engine.calls_in_flight;
+        let engine = engine::engine(engine, &limits)?;
+        let linker = engine::linker(&engine)?;
+        let cache = cache.and_then(|path| {
+            Cache::open(&path, engine::compatibility_key(&engine))
+                .map_err(|error| notices.push(chain(&error)))
+                .ok()
+        });
+
+        let mut catalog = Catalog::default();
+        let loader =
+            Loader { engine: &engine, linker: &linker, cache: cache.as_ref(), limits: &limits };
+        for plugin in &bundled {
+            if let Err(error) = catalog.add_bundled(&loader, plugin).await {
+                notices.push(format!("the bundled plugin `{}` {}", plugin.name, chain(&error)));
+            }
+        }
+        for folder in &folders {
+            if let Err(error) = catalog.add_folder(&loader, folder, &grants).await {
+                let folder = folder.display();
+                notices.push(format!("the plugins folder `{folder}` cannot be read: {error}"));
+            }
+        }
+
+        let Catalog { plugins, skipped, .. } = catalog;
+        let mut tools = HashMap::new();
+        for plugin in &plugins {
+            for tool in &plugin.tools {
+                tools.insert(Arc::clone(&tool.name), (Arc::clone(plugin), Arc::clone(tool)));
+            }
+        }
+        let mut offered: Vec<ToolDefinition> = tools
+            .values()
+            .filter(|(_, tool)| is_offered(policy.mode, &policy.rules, &subject(tool)))
+            .map(|(_, tool)| ToolDefinition::clone(tool))
+            .collect();
+        offered.sort_by(|a, b| a.name.cmp(&b.name));
+        let in_flight = usize::try_from(calls_in_flight).unwrap_or(1).max(1);
+        Ok(Self(Arc::new(Inner {
+            engine,
+            linker,
+            cache,
+            workspace,
+            limits,
+            policy,
+            plugins,
+            tools,
+            offered: offered.into(),
+            skipped,
+            notices,
+            session_allowed: Mutex::default(),
+            in_flight: Arc::new(Semaphore::new(in_flight)),
+        })))
+    }
+
+    /// The files that were found and not taken.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.0.skipped
+    }
+
+    /// What a person should know about how the sandbox started.
+    pub fn notices(&self) -> &[String] {
+        &self.0.notices
+    }
+
+    /// The tools that the mode or a rule denies, so that they are not offered, by the model's
+    /// names for them.
+    pub fn withheld(&self) -> Vec<Arc<ToolDefinition>> {
+        let offered: HashSet<_> = self.0.offered.iter().map(|tool| &tool.name).collect();
+        let mut withheld: Vec<_> = self
+            .0
+            .tools
+            .values()
+            .filter(|(_, tool)| !offered.contains(&tool.name))
+            .map(|(_, tool)| Arc::clone(tool))
+            .collect();
+        withheld.sort_by(|a, b| a.name.cmp(&b.name));
+        withheld
+    }
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn subject(tool: &ToolDefinition) -> Subject<'_> {
+    Subject {
+        plugin: &tool.source.plugin,
+        tool: &tool.tool,
+        model_name: &tool.name,
+        hints: tool.hints,
+    }
+}
+
+impl Toolbox for Sandbox {
+    fn tools(&self) -> Arc<[ToolDefinition]> {
+        Arc::clone(&self.0.offered)
+    }
+
+    fn prepare(&self, call: &ToolCall) -> Result<Box<dyn PreparedCall>, ToolError> {
+        let Some((plugin, definition)) = self.0.tools.get(call.tool.as_str()) else {
+            return Err(self.0.unknown(&call.tool));
+        };
+        let invalid = |reason: String| ToolError::new(ToolErrorKind::InvalidArguments, reason);
+        let arguments = call.arguments.object().map_err(invalid)?;
+        let arguments =
+            serde_json::to_string(arguments).map_err(|error| invalid(error.to_string()))?;
+        let mut decision = decide(self.0.policy.mode, &self.0.policy.rules, &subject(definition));
+        if decision.action == Action::Ask && self.0.is_session_allowed(definition) {
+            decision = Decision { action: Action::Allow, by: DecidedBy::Person };
+        }
+        if decision.action == Action::Deny {
+            return Err(prepared::refusal(definition, &decision));
+        }
+        Ok(Box::new(Prepared {
+            inner: Arc::clone(&self.0),
+            plugin: Arc::clone(plugin),
+            definition: Arc::clone(definition),
+            decision,
+            arguments,
+        }))
+    }
+}
+
+impl Inner {
+    pub(crate) fn loader(&self) -> Loader<'_> {
+        Loader {
+            engine: &self.engine,
+            linker: &self.linker,
+            cache: self.cache.as_ref(),
+            limits: &self.limits,
+        }
+    }
+
+    /// A person allowed this tool of this digest for the rest of the session.
+    pub(crate) fn allow_for_session(&self, tool: &ToolDefinition) {
+        let key = (Arc::clone(&tool.source.digest), Arc::clone(&tool.tool));
+        self.session_allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    fn is_session_allowed(&self, tool: &ToolDefinition) -> bool {
+        let key = (Arc::clone(&tool.source.digest), Arc::clone(&tool.tool));
+        self.session_allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    }
+
+    /// Names what the model may have meant: a close name, or all of them where they are few.
+    fn unknown(&self, name: &str) -> ToolError {
+        const CLOSE: usize = 3;
+        const FEW: usize = 30;
+        let mut close: Vec<(usize, &str)> = self
+            .offered
+            .iter()
+            .map(|tool| (strsim::levenshtein(&tool.name, name), &*tool.name))
+            .filter(|(distance, _)| *distance <= CLOSE)
+            .collect();
+        close.sort_unstable();
+        let mut message = format!("there is no tool `{}`", output::shorten(name, 100));
+        if !close.is_empty() {
+            let names: Vec<_> = close.iter().map(|(_, name)| format!("`{name}`")).collect();
+            message.push_str(&format!("; did you mean {}?", names.join(" or ")));
+        }
+        if self.offered.len() <= FEW {
+            let names: Vec<_> =
+                self.offered.iter().map(|tool| format!("`{}`", tool.name)).collect();
+            message.push_str(&format!(" The tools are {}", names.join(", ")));
+        }
+        ToolError::new(ToolErrorKind::UnknownTool, message)
+    }
+}

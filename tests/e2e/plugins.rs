@@ -1,0 +1,163 @@
+//! Plugins from a folder: dropped in, offered, called.
+
+use crate::support::{Machine, calls, of_type, repository, says};
+use belljar_test_guests::{NOOP, Odd, odd};
+use serde_json::{Value, json};
+use std::{fs, path::Path, process::Command};
+
+#[test]
+fn a_plugin_written_with_the_sdk_elsewhere_is_offered_and_called() {
+    let machine = Machine::new();
+    let project = machine.path("weather");
+    let manifest = format!(
+        "[package]\nname = \"weather\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [lib]\ncrate-type = [\"cdylib\"]\n\n\
+         [dependencies]\nbelljar-sdk = {{ path = {:?} }}\nschemars = \"1\"\n\
+         serde = {{ version = \"1\", features = [\"derive\"] }}\n\n[workspace]\n",
+        repository().join("sdk/rust")
+    );
+    machine.write_at("weather/Cargo.toml", manifest);
+    machine.write_at(
+        "weather/src/lib.rs",
+        r#"
+use belljar_sdk::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Forecast {
+    /// The city to ask about.
+    city: String,
+}
+
+/// Tells tomorrow's weather in a city.
+#[tool(read_only)]
+fn forecast(args: Forecast) -> String {
+    format!("sunny in {}", args.city)
+}
+
+belljar_sdk::plugin!(forecast);
+"#,
+    );
+    // The same versions as here, so that nothing has to be looked up.
+    fs::copy(repository().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("weather");
+    let mut build = Command::new(env!("CARGO"));
+    build
+        .args(["build", "--release", "--target", "wasm32-wasip2", "--target-dir"])
+        .arg(&target)
+        .current_dir(&project)
+        .env("RUSTUP_TOOLCHAIN", std::env::var_os("RUSTUP_TOOLCHAIN").unwrap_or_default())
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("RUSTFLAGS")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER");
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let component = fs::read(target.join("wasm32-wasip2/release/weather.wasm")).unwrap();
+
+    let model = machine.script(&[
+        calls("weather__forecast", json!({"city": "Oslo"})),
+        calls("weather__forecast", json!({"town": "Oslo"})),
+        says("Take a hat."),
+    ]);
+    // By option, and by the user's own folder.
+    machine.write_at("elsewhere/weather.wasm", &component);
+    let elsewhere = machine.path("elsewhere").display().to_string();
+    for options in [vec!["--plugins", &elsewhere], vec![]] {
+        if options.is_empty() {
+            machine.write_at("data/belljar/plugins/weather.wasm", &component);
+        }
+        let mut arguments = vec!["run", "-m", &model, "-o", "stream-json"];
+        arguments.extend(options);
+        arguments.push("weather?");
+        let ended = machine.run(arguments);
+        assert_eq!(ended.code, 0, "{ended:#?}");
+        let events = ended.events();
+        let tools = events[0]["tools"].as_array().unwrap();
+        assert!(tools.contains(&json!("weather__forecast")), "{tools:?}");
+        let results = of_type(&events, "tool_result");
+        assert_eq!(results[0]["content"][0]["text"], "sunny in Oslo", "{results:#?}");
+        assert_eq!(results[0]["content"][0]["origin"]["plugin"], "weather");
+        assert_eq!(results[1]["error"]["kind"], "invalid_arguments");
+        let message = results[1]["error"]["message"].as_str().unwrap();
+        assert!(message.contains("town") && message.contains("city"), "{message}");
+    }
+}
+
+#[test]
+fn tools_are_listed_with_schema_and_hints() {
+    let machine = Machine::new();
+    machine.write_at("data/belljar/plugins/noop.wasm", NOOP.bytes);
+    let ended = machine.run(["tools", "--json"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let tools: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();
+    let named = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    let read = named("read_file");
+    assert_eq!(read["input_schema"]["type"], "object");
+    assert_eq!(read["input_schema"]["required"], json!(["path"]));
+    assert_eq!(read["hints"]["read_only"], true);
+    assert_eq!(named("delete_path")["hints"]["destructive"], true);
+    assert_eq!(named("noop__echo")["plugin"], "noop");
+    for tool in &tools {
+        assert!(!tool["description"].as_str().unwrap().is_empty(), "{tool}");
+        assert_eq!(tool["input_schema"]["additionalProperties"], false, "{tool}");
+    }
+    let ended = machine.run(["tools"]);
+    assert!(ended.stdout.contains("read_file") && ended.stdout.contains("noop__noop"), "{ended:?}");
+}
+
+#[test]
+fn every_file_that_is_not_taken_gets_its_line() {
+    let machine = Machine::new();
+    machine.write_at("plugins/broken.wasm", "not wasm at all");
+    machine.write_at("plugins/module.wasm", b"\0asm\x01\0\0\0");
+    machine.write_at("plugins/schema.wasm", odd(Odd::SchemaOfString));
+    machine.write_at("plugins/notes.txt", "hello");
+    machine.write_at("plugins/noop.wasm", NOOP.bytes);
+    let plugins = machine.path("plugins").display().to_string();
+    let ended = machine.run(["tools", "--plugins", &plugins]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    for (file, reason) in [
+        ("broken.wasm", "is not WebAssembly"),
+        ("module.wasm", "is a core WebAssembly module"),
+        ("schema.wasm", "input schema is not `object`"),
+        ("notes.txt", "only `.wasm` files are taken"),
+    ] {
+        let line = ended.stderr.lines().find(|line| line.contains(file));
+        let line = line.unwrap_or_else(|| panic!("no line for {file}: {ended:?}"));
+        assert!(line.contains(reason), "{line}");
+    }
+    assert!(ended.stdout.contains("noop__noop"), "{ended:?}");
+}
+
+#[test]
+fn a_plugin_from_a_folder_reaches_no_file() {
+    let machine = Machine::new();
+    machine.write("secret.txt", "secret");
+    machine.write_at("data/belljar/plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    for path in ["secret.txt", "/secret.txt", "/etc/passwd", "."] {
+        let ended = machine.run(["call", "hostile__read_path", &json!({"path": path}).to_string()]);
+        assert!(matches!(ended.code, 6 | 7), "{path}: {ended:?}");
+        assert!(!ended.stdout.contains("secret"), "{path}: {ended:?}");
+    }
+    let arguments = json!({"path": "new.txt", "text": "x"}).to_string();
+    let ended = machine.run(["call", "hostile__write_path", &arguments]);
+    assert!(matches!(ended.code, 6 | 7), "{ended:?}");
+    assert!(!machine.workspace().join("new.txt").exists());
+}
+
+#[test]
+fn hostile_words_are_shown_and_not_obeyed() {
+    let machine = Machine::new();
+    machine.write_at("data/belljar/plugins/odd.wasm", odd(Odd::DescriptionHostile));
+    machine.write_at("data/belljar/plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    let listed = machine.run(["tools"]);
+    let model = machine.script(&[calls("hostile__hostile_words", json!({})), says("seen")]);
+    let ran = machine.run(["run", "-v", "-m", &model, "look"]);
+    for ended in [&listed, &ran] {
+        assert_eq!(ended.code, 0, "{ended:?}");
+        for text in [&ended.stdout, &ended.stderr] {
+            for hostile in ['\u{1b}', '\u{7}', '\u{202e}', '\u{200b}', '\u{9b}', '\u{8}'] {
+                assert!(!text.contains(hostile), "{hostile:?} in {text:?}");
+            }
+        }
+    }
+}
