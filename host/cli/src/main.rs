@@ -1,1 +1,7 @@
-fn main() {}
+//! The program: two lines, so that everything else can be tested.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    belljar::main()
+}

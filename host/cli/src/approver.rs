@@ -1,0 +1,135 @@
+//! Asking a person at the terminal whether a call may run.
+//!
+//! Shows every byte of what would be called before a yes is taken, and takes no answer that was
+//! typed before the question was there.
+
+use crate::{
+    arguments_block,
+    screen::{SharedScreen, Tone},
+    tty::Tty,
+    visible,
+};
+use async_trait::async_trait;
+use belljar_types::{ApprovalAnswer, ApprovalQuestion, Approver};
+use tokio::sync::watch;
+
+/// Lines of a page where the terminal does not say how high it is.
+const PAGE: usize = 20;
+/// Lines of a page that are not arguments.
+const AROUND: usize = 6;
+
+/// A person at the terminal, or nobody.
+#[derive(Debug)]
+pub(crate) struct TerminalApprover {
+    tty: Option<Tty>,
+    screen: SharedScreen,
+    /// The call whose approval the reader of the events has come to: the question must not appear
+    /// before what led to it.
+    shown: watch::Receiver<String>,
+}
+
+impl TerminalApprover {
+    pub(crate) fn new(
+        tty: Option<Tty>,
+        screen: SharedScreen,
+        shown: watch::Receiver<String>,
+    ) -> Self {
+        Self { tty, screen, shown }
+    }
+}
+
+#[async_trait]
+impl Approver for TerminalApprover {
+    async fn ask(&self, question: &ApprovalQuestion) -> Option<ApprovalAnswer> {
+        let tty = self.tty.as_ref()?;
+        let mut shown = self.shown.clone();
+        shown.wait_for(|call_id| *call_id == question.call.id).await.ok()?;
+
+        self.screen.lock().toned(Tone::Question, &question.question);
+        let lines = arguments_block::whole(&question.call);
+        let page = tty.height().checked_sub(AROUND).filter(|page| *page > 0).unwrap_or(PAGE);
+        let pages = lines.len().div_ceil(page);
+        for (number, lines) in lines.chunks(page).enumerate() {
+            {
+                let mut screen = self.screen.lock();
+                for (tone, line) in lines {
+                    screen.toned(*tone, line);
+                }
+            }
+            if number + 1 < pages {
+                let left = format!(
+                    "page {} of {pages}: Enter shows the next one, n refuses: ",
+                    number + 1
+                );
+                self.screen.lock().ask(&left);
+                // A yes counts only once all was there to see.
+                match tty.line().await.ok().flatten().as_deref().map(parse) {
+                    None => return Some(ApprovalAnswer::No),
+                    Some(Some(answer)) if !answer.is_yes() => return Some(answer),
+                    Some(_) => {}
+                }
+            }
+        }
+        loop {
+            self.screen.lock().ask("allow? y once, s for this session, n no, n REASON: ");
+            match tty.line().await.ok().flatten() {
+                // The end of input is no consent.
+                None => {
+                    self.screen.lock().note("");
+                    return Some(ApprovalAnswer::No);
+                }
+                Some(line) => match parse(&line) {
+                    Some(answer) => return Some(answer),
+                    None if line.trim().is_empty() => {}
+                    None => {
+                        let line = visible::short(&line, 60);
+                        self.screen.lock().note(&format!("`{line}` is none of these"));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// The answer that a line is.
+fn parse(line: &str) -> Option<ApprovalAnswer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    match (word.to_ascii_lowercase().as_str(), rest) {
+        ("y" | "yes", "") => Some(ApprovalAnswer::Once),
+        ("s" | "session", "") => Some(ApprovalAnswer::Session),
+        ("n" | "no", "") => Some(ApprovalAnswer::No),
+        ("n" | "no" | "b" | "because", reason) if !reason.is_empty() => {
+            Some(ApprovalAnswer::NoBecause(reason.to_owned()))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_word_is_an_answer() {
+        let because = |reason: &str| Some(ApprovalAnswer::NoBecause(reason.to_owned()));
+        let cases = [
+            ("y", Some(ApprovalAnswer::Once)),
+            (" YES ", Some(ApprovalAnswer::Once)),
+            ("s", Some(ApprovalAnswer::Session)),
+            ("n", Some(ApprovalAnswer::No)),
+            ("no not that file", because("not that file")),
+            ("b  use  another", because("use  another")),
+            ("", None),
+            ("b", None),
+            ("yep", None),
+            ("y but not there", None),
+            ("s now", None),
+            ("nope", None),
+        ];
+        for (line, answer) in cases {
+            assert_eq!(parse(line), answer, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The command line: commands and options of this version, and no others.
+
+use belljar_capability::Rule;
+use belljar_types::PermissionMode;
+use belljar_workspace::parse_permission_mode;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// What the bare program says.
+pub(crate) const WHAT_TO_RUN: &str = "\
+belljar: an agent whose every tool runs in a sandbox made for that one call
+
+  belljar demo             watch it work: no account, no network
+  belljar run \"PROMPT\"     one task in this folder, with a real model
+  belljar tools            the tools that the model is offered
+  belljar help             everything else
+";
+
+/// An agent whose every tool runs in a sandbox made for that one call.
+#[derive(Debug, Parser)]
+#[command(
+    name = "belljar",
+    version,
+    disable_help_subcommand = false,
+    after_help = "\
+Standard output carries the answer, everything else goes to standard error.
+
+Exit codes: 0 completed, 1 failed, 2 usage, 3 turn limit, 4 unknown-tool limit,
+5 stopped by a guard, 6 a tool failed (call), 7 refused by a grant, a rule or a
+limit (call), 130 canceled."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Do one task: the model calls tools until it has an answer
+    Run(RunArguments),
+    /// Watch the loop at work on a sample folder, with a scripted model
+    Demo(DemoArguments),
+    /// Call one tool, without a model
+    Call(CallArguments),
+    /// List the tools that the model would see
+    Tools(ToolsArguments),
+    /// Print a completion script for a shell
+    Completions(CompletionsArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Standard input that holds data is added to the prompt:
+  git diff | belljar run \"review this\"
+
+Without --model, BELLJAR_MODEL or `model` in the configuration, the model is the
+one of the first of these that is there: ANTHROPIC_API_KEY, OPENAI_API_KEY, a
+server on this machine (Ollama, llama.cpp).
+
+Where nobody can be asked (standard input or standard error is no terminal) the
+permission mode is `dont-ask`, else `default`.
+
+Exit codes: 0 completed, 1 failed, 2 usage, 3 turn limit, 4 unknown-tool limit,
+5 stopped by a guard, 130 canceled.")]
+pub(crate) struct RunArguments {
+    /// What is to be done; `-` reads it from standard input
+    pub(crate) prompt: Option<String>,
+
+    /// The model, such as `anthropic/claude-sonnet-5`; `script/FILE` plays turns from a file
+    #[arg(short, long, value_name = "PROVIDER/NAME", value_parser = parse_model)]
+    pub(crate) model: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) world: WorldArguments,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArguments,
+
+    /// The most requests to the model (default: 15)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Typing the command is the approval: a tool that would ask is not asked about.
+Deny rules, grants and limits hold. The permission mode of the configuration is
+for models and does not apply here; --permission-mode does.
+
+  belljar call read_file '{\"path\": \"README.md\"}'
+
+Exit codes: 0 completed, 1 failed, 2 usage (also: no such tool, arguments that
+are not a JSON object), 6 the tool failed, 7 refused by a grant, a rule or a
+limit, 130 canceled.")]
+pub(crate) struct CallArguments {
+    /// The tool, as `belljar tools` names it
+    pub(crate) tool: String,
+
+    /// Its arguments as a JSON object (default: `{}`); `-` reads them from standard input
+    #[arg(value_name = "JSON")]
+    pub(crate) arguments: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) world: WorldArguments,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArguments,
+
+    /// What standard output carries
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output_format: CallFormat,
+
+    #[command(flatten)]
+    pub(crate) talk: TalkArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArguments {
+    /// Print an array of tool definitions with schemas and hints
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) plugins: PluginArguments,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// What a call can reach.
+#[derive(Debug, Args)]
+pub(crate) struct WorldArguments {
+    /// The folder to work in (default: the current one)
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) plugins: PluginArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginArguments {
+    /// A folder of plugins, besides your own; may be given more than once
+    #[arg(long = "plugins", value_name = "DIR")]
+    pub(crate) folders: Vec<PathBuf>,
+
+    /// The configuration to read instead of your own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// What decides about calls.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArguments {
+    /// plan, default, accept-edits, dont-ask or bypass
+    #[arg(long, value_name = "MODE", value_parser = parse_permission_mode)]
+    pub(crate) permission_mode: Option<PermissionMode>,
+
+    /// Allow a tool without asking: `TOOL` or `PLUGIN/TOOL`, with `*`; may be given more than once
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<Rule>,
+
+    /// Deny a tool, whatever allows it; may be given more than once
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<Rule>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArguments {
+    /// What standard output carries
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output_format: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) talk: TalkArguments,
+}
+
+/// How much people are told.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct TalkArguments {
+    /// Tell more: reasoning, more of what tools return
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    /// Tell nothing but errors and questions
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer
+    #[default]
+    Text,
+    /// The stop event, as one JSON object
+    Json,
+    /// Every event as it happens, one JSON object a line
+    StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CallFormat {
+    /// What the tool returned
+    #[default]
+    Text,
+    /// The result and the call's receipt, as one JSON object
+    Json,
+}
+
+fn parse_model(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(text.to_owned()),
+        _ => Err("write `PROVIDER/NAME`, such as `anthropic/claude-sonnet-5`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Command, clap::error::ErrorKind> {
+        Arguments::try_parse_from(std::iter::once("belljar").chain(line.split_whitespace()))
+            .map(|arguments| arguments.command.unwrap())
+            .map_err(|error| error.kind())
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn help_lists_the_commands() {
+        insta::assert_snapshot!(Arguments::command().render_long_help());
+    }
+
+    #[test]
+    fn options_may_stand_before_and_after_the_prompt() {
+        for line in ["run -m a/b -C d task --allow files/* --allow x", "run task -C d -m a/b \
+             --allow=files/* --allow=x"]
+        {
+            let Ok(Command::Run(run)) = parse(line) else { panic!("{line}") };
+            let rules: Vec<_> = run.policy.allow.iter().map(Rule::text).collect();
+            assert_eq!(
+                (run.prompt.as_deref(), run.model.as_deref(), run.world.workspace, rules),
+                (Some("task"), Some("a/b"), Some("d".into()), vec!["files/*", "x"]),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_this_version_does_not_know_or_cannot_hold_is_refused() {
+        use clap::error::ErrorKind::{
+            ArgumentConflict, InvalidSubcommand, InvalidValue, UnknownArgument, ValueValidation,
+        };
+        let cases = [
+            ("run x --mode plan", UnknownArgument),
+            ("run x --grant files.write=out", UnknownArgument),
+            ("run x --continue", UnknownArgument),
+            ("run x --resume id", UnknownArgument),
+            ("run x --input-format text", UnknownArgument),
+            ("run one two", UnknownArgument),
+            ("audit", InvalidSubcommand),
+            ("run x -m sonnet", ValueValidation),
+            ("run x -m /sonnet", ValueValidation),
+            ("run x --permission-mode yolo", ValueValidation),
+            ("run x --allow files/*(path=a)", ValueValidation),
+            ("run x --deny /", ValueValidation),
+            ("run x --max-turns 0", ValueValidation),
+            ("run x --max-turns -1", UnknownArgument),
+            ("run x -o yaml", InvalidValue),
+            ("call t -o stream-json", InvalidValue),
+            ("run x -v -q", ArgumentConflict),
+        ];
+        for (line, kind) in cases {
+            assert_eq!(parse(line).err(), Some(kind), "{line}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Driving a run: its events into a sink, with the program's own notices among them.
+
+use crate::{
+    arguments::{OutputArguments, OutputFormat},
+    exit,
+    screen::SharedScreen,
+    show::Sink,
+};
+use belljar_agent::{Agent, RunRequest, start};
+use belljar_types::{Event, EventKind, StopReason, Usage};
+use futures::StreamExt as _;
+use tokio::sync::watch;
+
+/// A run that is ready to start.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) agent: Agent,
+    pub(super) request: RunRequest,
+    /// What was found out before the run; told right after its `start`.
+    pub(super) notices: Vec<String>,
+    pub(super) sink: Sink,
+    /// Told the call whose approval was shown.
+    pub(super) shown: watch::Sender<String>,
+}
+
+/// Runs it to its end.
+///
+/// # Errors
+///
+/// The runtime went away under it.
+pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
+    let Plan { agent, request, notices, mut sink, shown } = plan;
+    let mut run = start(agent, request);
+    let mut numbers = Numbers::default();
+    let mut notices = notices.into_iter();
+    let mut reader_is_there = true;
+    while let Some(event) = run.next().await {
+        let is_start = matches!(event.kind, EventKind::Start { .. });
+        let approval = match &event.kind {
+            EventKind::Approval { call_id, .. } => Some(call_id.clone()),
+            _ => None,
+        };
+        let event = numbers.renumber(event);
+        let mut told = sink.show(&event);
+        if is_start {
+            for message in notices.by_ref() {
+                let notice = numbers.event(EventKind::Notice { message });
+                told = told.and(sink.show(&notice));
+            }
+        }
+        if let Some(call_id) = approval {
+            shown.send_replace(call_id);
+        }
+        if told.is_err() {
+            // Whoever read standard output has seen enough.
+            run.cancel();
+            reader_is_there = false;
+        }
+    }
+    let finished = run.finish().await?;
+    Ok(if reader_is_there { exit::of_stop(finished.reason) } else { exit::CANCELED })
+}
+
+/// Numbers events without gaps, those of the loop and the program's own.
+#[derive(Debug, Default)]
+struct Numbers {
+    next: u64,
+}
+
+impl Numbers {
+    fn renumber(&mut self, event: Event) -> Event {
+        let seq = self.next;
+        self.next += 1;
+        Event { seq, ..event }
+    }
+
+    /// An event outside rounds.
+    fn event(&mut self, kind: EventKind) -> Event {
+        self.renumber(Event { kind, seq: 0, iteration: 0, agent: None })
+    }
+}
+
+/// Ends the event stream of a run that never began: scripts wait for exactly one `stop`.
+pub(super) fn failed_early(
+    screen: &SharedScreen,
+    output: &OutputArguments,
+    error: &anyhow::Error,
+) {
+    let message = format!("{error:#}");
+    let kind = "configuration".to_owned();
+    let error = EventKind::Error { kind, message: message.clone() };
+    tell(screen, output, [error, stop(StopReason::StreamError, message)]);
+}
+
+/// The same for one that was interrupted before it began.
+pub(super) fn canceled_early(screen: &SharedScreen, output: &OutputArguments) {
+    let message = "interrupted by the user".to_owned();
+    tell(screen, output, [stop(StopReason::Canceled, message)]);
+}
+
+fn tell<const N: usize>(screen: &SharedScreen, output: &OutputArguments, kinds: [EventKind; N]) {
+    let mut sink = match output.output_format {
+        OutputFormat::Text => return,
+        OutputFormat::Json => Sink::Last(screen.clone()),
+        OutputFormat::StreamJson => Sink::Lines(screen.clone()),
+    };
+    let mut numbers = Numbers::default();
+    for kind in kinds {
+        // The program ends with its code whether or not somebody reads this.
+        let _ = sink.show(&numbers.event(kind));
+    }
+}
+
+fn stop(reason: StopReason, message: String) -> EventKind {
+    EventKind::Stop {
+        reason,
+        message,
+        turns: 0,
+        duration_ms: 0,
+        usage: Usage::default(),
+        result: String::new(),
+        denials: 0,
+        session: String::new(),
+    }
+}

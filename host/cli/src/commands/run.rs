@@ -1,0 +1,171 @@
+//! `belljar run`: one task, from the prompt to the exit code.
+
+use super::drive::{self, Plan};
+use crate::{
+    approver::TerminalApprover,
+    arguments::{OutputArguments, RunArguments},
+    exit, model,
+    prompt::{self, Prompt},
+    screen::SharedScreen,
+    setup::{self, Opened},
+    show::{Advice, ResultLines, Sink},
+    signals,
+    tty::Tty,
+};
+use async_trait::async_trait;
+use belljar_agent::{Agent, RunRequest, Settings, SystemSource};
+use belljar_capability::Rules;
+use belljar_sandbox::Sandbox;
+use belljar_types::{Part, PermissionMode, SystemPrompt, Toolbox as _};
+use belljar_workspace::{
+    Clock, Config, Flags, Instructions, Places, PromptSource, SessionStore, Workspace,
+};
+use std::{
+    io::{self, IsTerminal as _},
+    sync::Arc,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) async fn run(arguments: RunArguments, screen: SharedScreen) -> anyhow::Result<u8> {
+    let cancel = signals::cancel_on_signals()?;
+    let prompt = prompt::assemble(arguments.prompt.as_deref(), &cancel).await?;
+    let Prompt::Parts { parts, notices } = prompt else {
+        drive::canceled_early(&screen, &arguments.output);
+        return Ok(exit::CANCELED);
+    };
+    let preparing = prepare(&arguments, parts, notices, &screen, &cancel);
+    let prepared = tokio::select! {
+        prepared = preparing => prepared,
+        () = cancel.cancelled() => {
+            drive::canceled_early(&screen, &arguments.output);
+            return Ok(exit::CANCELED);
+        }
+    };
+    match prepared {
+        Ok(plan) => drive::drive(plan).await,
+        Err(error) => {
+            drive::failed_early(&screen, &arguments.output, &error);
+            Err(error)
+        }
+    }
+}
+
+/// Wires everything that the run needs, the cheapest first, so that a mistake is told at once.
+async fn prepare(
+    arguments: &RunArguments,
+    prompt: Vec<Part>,
+    mut notices: Vec<String>,
+    screen: &SharedScreen,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Plan> {
+    let RunArguments { world, policy, output, .. } = arguments;
+    let places = Places::from_env()?;
+    let workspace = setup::workspace(world.workspace.as_deref())?;
+    let flags = Flags {
+        model: arguments.model.clone(),
+        max_turns: arguments.max_turns,
+        ..setup::flags(policy)
+    };
+    let loaded = setup::configuration(&places, &world.plugins, Some(&workspace), flags)?;
+    notices.extend(loaded.notices);
+    let config = loaded.config;
+    let folders = setup::plugin_folders(&places, &world.plugins)?;
+    let chosen = model::choose(&config).await?;
+    notices.extend(chosen.notice);
+    let mode = permission_mode(&config, screen);
+    let Opened { sandbox, notices: about_sandbox } =
+        setup::sandbox(&places, Some(&workspace), folders, mode, config.rules.clone()).await?;
+    notices.extend(about_sandbox);
+    notices.extend(setup::withheld_notice(&sandbox, mode));
+    let instructions = Instructions::read(&workspace);
+    notices.extend(instructions.notices.iter().cloned());
+    let clock = Clock::system();
+    let journal = SessionStore::open(&places)?.create(workspace.folder(), &clock)?;
+
+    let full_name = format!("{}/{}", chosen.model.provider(), chosen.model.name());
+    let system = PromptSource::new(workspace.clone(), &instructions, full_name, clock);
+    let (shown, sees) = watch::channel(String::new());
+    let agent = Agent {
+        model: Some(chosen.model),
+        toolbox: Arc::new(sandbox.clone()),
+        approver: Arc::new(TerminalApprover::new(terminal(screen), screen.clone(), sees)),
+        journal: Arc::new(journal),
+        settings: settings(&config),
+    };
+    let request = request(mode, &workspace, prompt, System(system), cancel);
+    let lines = if output.talk.verbose { ResultLines(40) } else { ResultLines(3) };
+    let sink = sink(screen, output, lines, mode, config.rules, &sandbox);
+    Ok(Plan { agent, request, notices, sink, shown })
+}
+
+/// The sink of a run whose calls are decided by this mode and these rules.
+pub(super) fn sink(
+    screen: &SharedScreen,
+    output: &OutputArguments,
+    lines: ResultLines,
+    mode: PermissionMode,
+    rules: Rules,
+    sandbox: &Sandbox,
+) -> Sink {
+    let withheld = sandbox.withheld();
+    let tools = sandbox.tools();
+    let all = tools.iter().cloned().chain(withheld.iter().map(|tool| tool.as_ref().clone()));
+    Sink::new(screen.clone(), output, lines, Advice::new(mode, rules, all))
+}
+
+pub(super) fn request(
+    mode: PermissionMode,
+    workspace: &Workspace,
+    prompt: Vec<Part>,
+    system: System,
+    cancel: &CancellationToken,
+) -> RunRequest {
+    RunRequest {
+        permission_mode: mode,
+        workspace: workspace.folder().display().to_string(),
+        system: Arc::new(system),
+        cancel: cancel.clone(),
+        ..RunRequest::new(prompt)
+    }
+}
+
+/// Somebody can be asked where the question is seen and the answer can be typed.
+pub(super) fn has_person(screen: &SharedScreen) -> bool {
+    io::stdin().is_terminal() && screen.lock().is_err_terminal()
+}
+
+/// The terminal to ask at, where the question would be seen.
+pub(super) fn terminal(screen: &SharedScreen) -> Option<Tty> {
+    let is_seen = screen.lock().is_err_terminal();
+    if is_seen { Tty::open() } else { None }
+}
+
+/// What is set, or what suits whether somebody can be asked.
+fn permission_mode(config: &Config, screen: &SharedScreen) -> PermissionMode {
+    match &config.permission_mode {
+        Some(mode) => mode.value,
+        None if has_person(screen) => PermissionMode::Default,
+        None => PermissionMode::DontAsk,
+    }
+}
+
+fn settings(config: &Config) -> Settings {
+    let default = Settings::default();
+    Settings {
+        max_turns: config.max_turns.as_ref().map_or(default.max_turns, |turns| turns.value),
+        max_output_tokens: config.max_output_tokens.as_ref().map(|tokens| tokens.value),
+        ..default
+    }
+}
+
+/// The system prompt of each round.
+#[derive(Debug)]
+pub(super) struct System(pub(super) PromptSource);
+
+#[async_trait]
+impl SystemSource for System {
+    async fn system(&self, _round: u32) -> SystemPrompt {
+        self.0.prompt()
+    }
+}

@@ -1,0 +1,154 @@
+//! What the commands are wired from: places, configuration, workspace, policy, sandbox. Only what
+//! a command needs is made.
+
+use crate::{
+    arguments::{PluginArguments, PolicyArguments},
+    screen::SharedScreen,
+};
+use anyhow::Context as _;
+use belljar_capability::Rules;
+use belljar_sandbox::{
+    BundledPlugin, EngineSettings, Limits, Policy, Sandbox, SandboxConfig,
+};
+use belljar_types::PermissionMode;
+use belljar_workspace::{Flags, Loaded, Places, Sources, Workspace, private_dir};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+/// The folder to work in: the one that was named, or the current one.
+pub(crate) fn workspace(named: Option<&Path>) -> anyhow::Result<Workspace> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => std::env::current_dir().context(
+            "the current folder cannot be used: change to another, or name one with `--workspace`",
+        )?,
+    };
+    Ok(Workspace::open(&path)?)
+}
+
+/// The settings of all sources.
+pub(crate) fn configuration(
+    places: &Places,
+    plugins: &PluginArguments,
+    workspace: Option<&Workspace>,
+    flags: Flags,
+) -> anyhow::Result<Loaded> {
+    let file = plugins.config.as_deref();
+    let environment = std::env::vars_os().collect();
+    Ok(belljar_workspace::load(Sources { places, file, workspace, environment, flags })?)
+}
+
+/// The policy's part of the flags.
+pub(crate) fn flags(policy: &PolicyArguments) -> Flags {
+    Flags {
+        permission_mode: policy.permission_mode,
+        rules: Rules { allow: policy.allow.clone(), ask: Vec::new(), deny: policy.deny.clone() },
+        ..Flags::default()
+    }
+}
+
+/// The folders of plugins: those that were named, which must be there, and the user's own.
+pub(crate) fn plugin_folders(
+    places: &Places,
+    plugins: &PluginArguments,
+) -> anyhow::Result<Vec<PathBuf>> {
+    for folder in &plugins.folders {
+        let shown = folder.display();
+        let metadata = std::fs::metadata(folder)
+            .with_context(|| format!("the plugins folder `{shown}` cannot be opened"))?;
+        anyhow::ensure!(
+            metadata.is_dir(),
+            "`{shown}` is not a folder: name one that holds plugins with `--plugins`"
+        );
+    }
+    Ok(plugins.folders.iter().cloned().chain([places.plugins()]).collect())
+}
+
+/// An open sandbox, and what a person should know about how it started.
+pub(crate) struct Opened {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) notices: Vec<String>,
+}
+
+/// Opens the sandbox.
+pub(crate) async fn sandbox(
+    places: &Places,
+    workspace: Option<&Workspace>,
+    folders: Vec<PathBuf>,
+    mode: PermissionMode,
+    rules: Rules,
+) -> anyhow::Result<Opened> {
+    let mut notices = Vec::new();
+    let cache = match private_dir(&places.cache) {
+        Ok(_) => Some(places.cache.join("components")),
+        Err(error) => {
+            notices.push(format!("nothing compiled is kept: {error}"));
+            None
+        }
+    };
+    let bundled = belljar_plugins::bundled().iter().map(|plugin| BundledPlugin {
+        name: plugin.name,
+        digest: plugin.digest,
+        bytes: plugin.bytes,
+    });
+    let sandbox = Sandbox::open(SandboxConfig {
+        workspace: workspace.map(|workspace| workspace.folder().to_owned()),
+        cache,
+        bundled: bundled.collect(),
+        folders,
+        grants: BTreeMap::new(),
+        policy: Policy { mode, rules },
+        limits: Limits::default(),
+        engine: EngineSettings::default(),
+    })
+    .await?;
+    notices.extend(sandbox.notices().iter().cloned());
+    notices.extend(sandbox.skipped().iter().map(|skipped| {
+        let reason = error_chain(&skipped.reason);
+        format!("no plugin: `{}` {reason}", skipped.path.display())
+    }));
+    Ok(Opened { sandbox, notices })
+}
+
+/// The tools that the mode keeps from the model, and the line that offers them.
+pub(crate) fn withheld_notice(sandbox: &Sandbox, mode: PermissionMode) -> Option<String> {
+    let withheld = sandbox.withheld();
+    if withheld.is_empty() {
+        return None;
+    }
+    let names: Vec<_> = withheld.iter().map(|tool| format!("`{}`", tool.name)).collect();
+    let mut plugins: Vec<_> = withheld.iter().map(|tool| &tool.source.plugin).collect();
+    plugins.dedup();
+    plugins.sort();
+    plugins.dedup();
+    let rules: Vec<_> = plugins.iter().map(|plugin| format!("--allow '{plugin}/*'")).collect();
+    let advice = match mode {
+        PermissionMode::DontAsk => {
+            format!("nobody is asked here, so a rule has to allow them: `{}`", rules.join(" "))
+        }
+        PermissionMode::Plan => "the permission mode `plan` lets nothing change".to_owned(),
+        _ => "a rule denies them".to_owned(),
+    };
+    Some(format!("not offered to the model: {}; {advice}", names.join(", ")))
+}
+
+/// Shows notices where no event carries them.
+pub(crate) fn show_notices(screen: &SharedScreen, notices: &[String]) {
+    let mut screen = screen.lock();
+    for notice in notices {
+        screen.note(&format!("note: {notice}"));
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(&format!(": {cause}"));
+        next = cause.source();
+    }
+    text
+}
