@@ -2,14 +2,12 @@
 
 use crate::{
     answer::Answer,
-    pattern,
+    lines::{self, Searched},
+    pattern::Pattern,
     sink::{FileMatches, Room},
 };
 use belljar_sdk::prelude::*;
 use belljar_workspace_path::{Globs, Walk, Workspace, WorkspacePath};
-use grep_matcher::LineTerminator;
-use grep_regex::RegexMatcher;
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use std::{fs::File, ops::ControlFlow, time::Duration};
 
 /// How many matches are shown where no limit was given.
@@ -24,8 +22,6 @@ const COUNTED: u64 = 100_000;
 const TEXT_BYTES: usize = 50 * 1024;
 /// Up to which size a file that was not named itself is searched.
 const FILE_BYTES: u64 = 64 * 1024 * 1024;
-/// How much of a line is held in memory.
-const LINE_BYTES: usize = 16 * 1024 * 1024;
 /// After how many files people hear how far the search is.
 const PROGRESS: u64 = 1_000;
 
@@ -100,16 +96,16 @@ fn search(
         Some(GlobArgument::One(glob)) => Globs::new([glob.as_str()])?,
         Some(GlobArgument::Many(globs)) => Globs::new(globs.iter().map(String::as_str))?,
     };
-    let matcher = pattern::compile(&arguments.pattern, arguments.literal, arguments.ignore_case)?;
+    let pattern = Pattern::new(&arguments.pattern, arguments.literal, arguments.ignore_case)?;
     let walk =
         Walk { start: &path, globs: &globs, hidden: arguments.hidden, ignored: arguments.ignored };
     // An answer in time with what was found is worth more than none.
     let reserve = remaining() / 10;
     let mut search = Search {
-        searcher: searcher(arguments),
-        matcher,
+        pattern,
         answer: Answer::default(),
         files_only: arguments.files_only,
+        context: arguments.context,
         limit,
     };
     let unreadable = walk.visit(|found| {
@@ -132,23 +128,11 @@ fn search(
     Ok(Output::text(search.answer.text(arguments.pattern.as_str(), &path, limit)))
 }
 
-fn searcher(arguments: &SearchText) -> Searcher {
-    let context = if arguments.files_only { 0 } else { arguments.context };
-    SearcherBuilder::new()
-        .line_terminator(LineTerminator::crlf())
-        .line_number(true)
-        .before_context(context)
-        .after_context(context)
-        .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(LINE_BYTES))
-        .build()
-}
-
 struct Search {
-    searcher: Searcher,
-    matcher: RegexMatcher,
+    pattern: Pattern,
     answer: Answer,
     files_only: bool,
+    context: usize,
     limit: u64,
 }
 
@@ -163,23 +147,21 @@ impl Search {
             return;
         }
         let room = if self.files_only || answer.is_full {
-            Room { matches: 0, bytes: 0 }
+            Room { matches: 0, bytes: 0, context: 0 }
         } else {
             Room {
                 matches: self.limit - answer.shown,
                 bytes: TEXT_BYTES.saturating_sub(answer.text.len()),
+                context: self.context,
             }
         };
-        let mut matches = FileMatches::new(path, &self.matcher, room);
-        let searched = self.searcher.search_file(&self.matcher, &file, &mut matches);
-        if matches.is_binary {
-            answer.binary += 1;
-            return;
-        }
-        match searched {
-            Ok(()) => answer.add(path, &matches, self.files_only, self.limit, TEXT_BYTES),
-            // The limit on memory has no kind of its own.
-            Err(error) if error.kind() == std::io::ErrorKind::Other => answer.too_large += 1,
+        let mut matches = FileMatches::new(path, &self.pattern, room);
+        match lines::search(&file, &self.pattern, &mut matches) {
+            Ok(Searched::ToItsEnd) => {
+                answer.add(path, &matches, self.files_only, self.limit, TEXT_BYTES);
+            }
+            Ok(Searched::Binary) => answer.binary += 1,
+            Ok(Searched::TooLarge) => answer.too_large += 1,
             Err(_) => answer.unreadable.add(path.to_string()),
         }
         if answer.searched > 0 && answer.searched.is_multiple_of(PROGRESS) {
