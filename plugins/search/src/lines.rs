@@ -134,10 +134,9 @@ impl Lines<'_, '_> {
                 self.after -= 1;
                 self.matches.add_after(self.next, line);
             } else {
-                let mut kept = match self.before.len() < self.context {
-                    true => Vec::new(),
-                    false => self.before.pop_front().map(|(_, line)| line).unwrap_or_default(),
-                };
+                // The oldest line's memory serves the newest.
+                let oldest = (self.before.len() == self.context).then(|| self.before.pop_front());
+                let mut kept = oldest.flatten().map(|(_, line)| line).unwrap_or_default();
                 kept.clear();
                 kept.extend_from_slice(line);
                 self.before.push_back((self.next, kept));

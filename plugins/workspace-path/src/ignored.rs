@@ -2,7 +2,14 @@
 //! files of rules hold where is settled here. It reads nothing but those files.
 
 use crate::WorkspacePath;
-use gix_ignore::{Search, glob::pattern::Case, search::Ignore};
+use gix_ignore::{
+    Search,
+    glob::{
+        pattern::Case,
+        search::{Pattern as _, pattern::List},
+    },
+    search::Ignore,
+};
 use std::{fs, path::Path};
 
 /// Later ones win over earlier ones, and those of a folder over those above it.
@@ -22,15 +29,14 @@ impl Ignored {
     pub(crate) fn above(start: &WorkspacePath) -> Self {
         let mut ignored = Self::default();
         let root = start.workspace().root();
-        ignored.add(&root.join(EXCLUDE), EXCLUDE, false);
+        ignored.add(&root.join(EXCLUDE), "");
         let normal = start.normal();
         // `a/b/c` has the workspace, `a` and `a/b` above it.
         let above = normal.match_indices('/').map(|(end, _)| &normal[..end]);
         let workspace = (!normal.is_empty()).then_some("");
         for folder in workspace.into_iter().chain(above) {
             for file in FILES {
-                let source = join(folder, file);
-                ignored.add(&root.join(&source), &source, true);
+                ignored.add(&root.join(folder).join(file), folder);
             }
         }
         ignored
@@ -51,7 +57,7 @@ impl Ignored {
         }
         let normal = folder.normal();
         for (file, _) in FILES.iter().zip(found).filter(|(_, found)| *found) {
-            self.add(&folder.place().join(file), &join(&normal, file), true);
+            self.add(&folder.place().join(file), &normal);
         }
         self.search.patterns.len() - before
     }
@@ -73,19 +79,17 @@ impl Ignored {
             .is_some_and(|found| !found.pattern.is_negative())
     }
 
-    /// `source` is relative to the workspace; with `is_based` the rules hold in its folder only.
-    fn add(&mut self, place: &Path, source: &str, is_based: bool) {
+    /// With a folder, a path relative to the workspace, the rules hold in it only.
+    fn add(&mut self, place: &Path, folder: &str) {
         // A file of rules that cannot be read leaves nothing out.
         let is_small =
             place.metadata().is_ok_and(|file| file.is_file() && file.len() <= FILE_BYTES);
         if let Some(rules) = is_small.then(|| fs::read(place).ok()).flatten() {
-            let root = is_based.then_some(Path::new(""));
-            // The only error is a name that git could not have.
-            let _ = self.search.add_patterns_buffer(&rules, source, root, Ignore::default());
+            self.search.patterns.push(List {
+                patterns: Ignore::default().bytes_to_patterns(&rules, place),
+                source: None,
+                base: (!folder.is_empty()).then(|| format!("{folder}/").into()),
+            });
         }
     }
-}
-
-fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }

@@ -2,7 +2,7 @@
 //! It reads listings, never files.
 
 use crate::WorkspacePath;
-use std::{collections::BTreeMap, fs};
+use std::fs;
 
 /// How many entries of a folder are compared.
 const COMPARED: usize = 2_000;
@@ -47,20 +47,20 @@ fn missing_step(
         );
     }
     let wanted = step.to_lowercase();
-    // Ordered by similarity, then by name, so that the same folder gives the same offer.
-    let mut near: BTreeMap<(u32, String), ()> = BTreeMap::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(COMPARED) {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let similarity = similarity(&wanted, &name.to_lowercase());
-        if similarity >= NEAR {
-            near.insert((((1.0 - similarity) * 1e6) as u32, name), ());
-            if near.len() > OFFERED {
-                near.pop_last();
-            }
-        }
-    }
+    let mut near: Vec<(f64, String)> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(COMPARED)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .map(|name| (similarity(&wanted, &name.to_lowercase()), name))
+        .filter(|(similarity, _)| *similarity >= NEAR)
+        .collect();
+    // By name too, so that the same folder gives the same offer.
+    near.sort_by(|(a, a_name), (b, b_name)| b.total_cmp(a).then_with(|| a_name.cmp(b_name)));
     let offers: Vec<String> = near
-        .into_keys()
+        .into_iter()
+        .take(OFFERED)
         .map(|(_, name)| {
             let sibling = join(shown, &name);
             let whole = rest.iter().fold(sibling.clone(), |path, step| join(&path, step));
