@@ -251,9 +251,11 @@ mod tests {
 
     #[test]
     fn options_may_stand_before_and_after_the_prompt() {
-        for line in ["run -m a/b -C d task --allow files/* --allow x", "run task -C d -m a/b \
-             --allow=files/* --allow=x"]
-        {
+        for line in [
+            "run -m a/b -C d task --allow files/* --allow x",
+            "run task -C d -m a/b \
+             --allow=files/* --allow=x",
+        ] {
             let Ok(Command::Run(run)) = parse(line) else { panic!("{line}") };
             let rules: Vec<_> = run.policy.allow.iter().map(Rule::text).collect();
             assert_eq!(

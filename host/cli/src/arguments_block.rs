@@ -108,8 +108,7 @@ mod tests {
 
     #[test]
     fn an_edit_is_shown_as_a_change() {
-        let call =
-            call("edit_file", json!({"path": "p", "old_text": "a", "new_text": "b\nc\n"}));
+        let call = call("edit_file", json!({"path": "p", "old_text": "a", "new_text": "b\nc\n"}));
         assert_eq!(
             text(&call),
             "  path: \"p\"\n  old_text:\n    - a\n    (no newline at the end)\n  new_text:\n    + b\n    \
@@ -119,7 +118,8 @@ mod tests {
 
     #[test]
     fn the_short_form_is_one_line() {
-        let call = call("t", json!({"path": "a.txt", "n": 3, "text": format!("x\n{}", "y".repeat(90))}));
+        let call =
+            call("t", json!({"path": "a.txt", "n": 3, "text": format!("x\n{}", "y".repeat(90))}));
         assert_eq!(
             short(&call.arguments),
             format!("path=\"a.txt\" n=3 text=\"x\\n{}…", "y".repeat(55))

@@ -12,10 +12,8 @@ use belljar_workspace::{Config, ProviderSettings};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What a key in the environment stands for where no model is named.
-const DEFAULTS: [(&str, &str, &str); 2] = [
-    ("ANTHROPIC_API_KEY", "anthropic", "claude-sonnet-5"),
-    ("OPENAI_API_KEY", "openai", "gpt-5"),
-];
+const DEFAULTS: [(&str, &str, &str); 2] =
+    [("ANTHROPIC_API_KEY", "anthropic", "claude-sonnet-5"), ("OPENAI_API_KEY", "openai", "gpt-5")];
 
 /// Servers on this machine that are looked for where there is no key either.
 const LOCAL: [(&str, &str); 2] =
@@ -75,8 +73,7 @@ fn named(
     full_name: &str,
     providers: &BTreeMap<String, ProviderSettings>,
 ) -> anyhow::Result<Arc<dyn Model>> {
-    let (provider, name) =
-        full_name.split_once('/').context("write it as `PROVIDER/NAME`")?;
+    let (provider, name) = full_name.split_once('/').context("write it as `PROVIDER/NAME`")?;
     if provider == "script" && !providers.contains_key(provider) {
         return Ok(Arc::new(Script::load(name)?.into_model(name)));
     }
@@ -124,9 +121,8 @@ fn merged(
     base: Option<ProviderConfig>,
     settings: &ProviderSettings,
 ) -> anyhow::Result<ProviderConfig> {
-    let missing = |key: &str| {
-        format!("{}: the provider `{name}` needs `{key}`: add it", settings.source)
-    };
+    let missing =
+        |key: &str| format!("{}: the provider `{name}` needs `{key}`: add it", settings.source);
     let protocol = settings
         .protocol
         .map(protocol)
@@ -137,8 +133,7 @@ fn merged(
         .clone()
         .or(base.as_ref().map(|base| base.base_url.clone()))
         .with_context(|| missing("base_url"))?;
-    let api_key_env =
-        settings.api_key_env.clone().or(base.and_then(|base| base.api_key_env));
+    let api_key_env = settings.api_key_env.clone().or(base.and_then(|base| base.api_key_env));
     Ok(ProviderConfig::new(name, protocol, base_url, api_key_env.as_deref()))
 }
 

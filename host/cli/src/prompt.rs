@@ -186,7 +186,10 @@ mod tests {
     use super::*;
     use belljar_types::Content;
 
-    fn pipe(chunks: &[&[u8]], stays_open: bool) -> (Pipe, Option<mpsc::Sender<io::Result<Vec<u8>>>>) {
+    fn pipe(
+        chunks: &[&[u8]],
+        stays_open: bool,
+    ) -> (Pipe, Option<mpsc::Sender<io::Result<Vec<u8>>>>) {
         let (sender, receiver) = mpsc::channel(chunks.len().max(1));
         for chunk in chunks {
             sender.try_send(Ok(chunk.to_vec())).unwrap();

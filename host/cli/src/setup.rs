@@ -7,9 +7,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use belljar_capability::Rules;
-use belljar_sandbox::{
-    BundledPlugin, EngineSettings, Limits, Policy, Sandbox, SandboxConfig,
-};
+use belljar_sandbox::{BundledPlugin, EngineSettings, Limits, Policy, Sandbox, SandboxConfig};
 use belljar_types::PermissionMode;
 use belljar_workspace::{Flags, Loaded, Places, Sources, Workspace, private_dir};
 use std::{

@@ -39,7 +39,9 @@ impl Sink {
         match output.output_format {
             OutputFormat::StreamJson => Self::Lines(screen),
             OutputFormat::Json => Self::Last(screen),
-            OutputFormat::Text => Self::Text(Box::new(Text::new(screen, output.talk, lines, advice))),
+            OutputFormat::Text => {
+                Self::Text(Box::new(Text::new(screen, output.talk, lines, advice)))
+            }
         }
     }
 

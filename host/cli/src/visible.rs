@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn ordinary_text_stays_as_it_is() {
-        for text in ["two\nlines\tand a tab", "naïve 日本語 עברית e\u{301}", "✔\u{fe0f} 🙂"] {
+        for text in ["two\nlines\tand a tab", "naïve 日本語 עברית e\u{301}", "✔\u{fe0f} 🙂"]
+        {
             assert_eq!(lines(text), text);
         }
         assert_eq!(lines("dos\r\nlines\r\n"), "dos\nlines\n");

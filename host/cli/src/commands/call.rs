@@ -44,8 +44,7 @@ pub(crate) async fn call(arguments: CallArguments, screen: SharedScreen) -> anyh
     let loaded = setup::configuration(&places, &world.plugins, None, setup::flags(&policy))?;
     let folders = setup::plugin_folders(&places, &world.plugins)?;
     let mode = policy.permission_mode.unwrap_or(PermissionMode::Default);
-    let opening =
-        setup::sandbox(&places, Some(&workspace), folders, mode, loaded.config.rules);
+    let opening = setup::sandbox(&places, Some(&workspace), folders, mode, loaded.config.rules);
     let opened = tokio::select! {
         opened = opening => opened?,
         () = cancel.cancelled() => return Ok(exit::CANCELED),
@@ -55,8 +54,7 @@ pub(crate) async fn call(arguments: CallArguments, screen: SharedScreen) -> anyh
         setup::show_notices(&screen, &opened.notices);
     }
 
-    let call =
-        ToolCall { id: "call".to_owned(), tool, arguments: Arguments::parse(&text) };
+    let call = ToolCall { id: "call".to_owned(), tool, arguments: Arguments::parse(&text) };
     let report = perform(&opened.sandbox, &call, &screen, talk, cancel).await;
     let CallReport { outcome, origin, receipt } = report;
     let result = ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), outcome, origin };

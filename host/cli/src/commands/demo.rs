@@ -83,8 +83,7 @@ pub(crate) async fn demo(arguments: DemoArguments, screen: SharedScreen) -> anyh
         ));
         PermissionMode::DontAsk
     };
-    let opening =
-        setup::sandbox(&places, Some(&workspace), Vec::new(), mode, rules.clone());
+    let opening = setup::sandbox(&places, Some(&workspace), Vec::new(), mode, rules.clone());
     let Opened { sandbox, notices: about_sandbox } = tokio::select! {
         opened = opening => opened?,
         () = cancel.cancelled() => {

@@ -81,11 +81,7 @@ impl Numbers {
 }
 
 /// Ends the event stream of a run that never began: scripts wait for exactly one `stop`.
-pub(super) fn failed_early(
-    screen: &SharedScreen,
-    output: &OutputArguments,
-    error: &anyhow::Error,
-) {
+pub(super) fn failed_early(screen: &SharedScreen, output: &OutputArguments, error: &anyhow::Error) {
     let message = format!("{error:#}");
     let kind = "configuration".to_owned();
     let error = EventKind::Error { kind, message: message.clone() };

@@ -15,11 +15,8 @@ pub(crate) async fn tools(arguments: ToolsArguments, screen: SharedScreen) -> an
     let folders = setup::plugin_folders(&places, &plugins)?;
     let opened = setup::sandbox(&places, None, folders, mode, loaded.config.rules).await?;
     let offered = opened.sandbox.tools();
-    let listed = if json {
-        screen.lock().json(&offered)
-    } else {
-        screen.lock().product(&list(&offered))
-    };
+    let listed =
+        if json { screen.lock().json(&offered) } else { screen.lock().product(&list(&offered)) };
     setup::show_notices(&screen, &loaded.notices);
     setup::show_notices(&screen, &opened.notices);
     let withheld = setup::withheld_notice(&opened.sandbox, mode);

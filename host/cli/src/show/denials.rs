@@ -1,10 +1,15 @@
 //! What was denied in a run, and the line that would allow exactly that.
 
+use super::receipt;
+use crate::visible;
 use belljar_capability::{Rules, Subject, decide};
 use belljar_types::{
     Action, DecidedBy, PermissionMode, Receipt, ToolDefinition, ToolErrorKind, ToolResult,
 };
 use std::{collections::BTreeMap, sync::Arc};
+
+/// Characters of the line of one denial.
+const LINE: usize = 300;
 
 /// What a run's calls are decided by.
 #[derive(Debug, Default)]
@@ -76,14 +81,17 @@ impl Denials {
                 let denied: Vec<_> = receipt
                     .denied
                     .iter()
-                    .map(|denial| format!("{} `{}` ({})", denial.operation, denial.target, denial.reason))
+                    .map(|denial| {
+                        format!("{} `{}` ({})", denial.operation, denial.target, denial.reason)
+                    })
                     .collect();
                 match denied.as_slice() {
-                    [] => format!("`{tool}`: the tool itself refused"),
+                    [] => format!("`{tool}`: {}", receipt::failure(error)),
                     denied => format!("`{tool}`: {}", denied.join(", ")),
                 }
             }
         };
+        let line = visible::short(&line, LINE);
         if !self.lines.contains(&line) {
             self.lines.push(line);
         }

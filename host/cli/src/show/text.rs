@@ -110,10 +110,8 @@ impl Text {
             EventKind::Retry { what, attempt, delay_ms, reason } => {
                 self.retry(what, *attempt, *delay_ms, reason);
             }
-            EventKind::Compaction { before_tokens, after_tokens } => self.say(
-                Tone::Faint,
-                &format!("compacted {before_tokens} tokens into {after_tokens}"),
-            ),
+            EventKind::Compaction { before_tokens, after_tokens } => self
+                .say(Tone::Faint, &format!("compacted {before_tokens} tokens into {after_tokens}")),
             EventKind::Notice { message } => self.say(Tone::Plain, &format!("note: {message}")),
             EventKind::Error { message, .. } => {
                 self.flush();
@@ -125,11 +123,9 @@ impl Text {
                 self.stopped(*reason, message);
                 let tokens = match (usage.input_tokens, usage.output_tokens) {
                     (None, None) => String::new(),
-                    (input, output) => format!(
-                        ", {} tokens in, {} out",
-                        input.unwrap_or(0),
-                        output.unwrap_or(0)
-                    ),
+                    (input, output) => {
+                        format!(", {} tokens in, {} out", input.unwrap_or(0), output.unwrap_or(0))
+                    }
                 };
                 let rounds = if *turns == 1 { "round" } else { "rounds" };
                 self.say(Tone::Faint, &format!("{turns} {rounds}, {duration_ms} ms{tokens}"));

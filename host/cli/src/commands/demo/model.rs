@@ -68,8 +68,8 @@ fn was_edited(conversation: &Conversation) -> bool {
 mod tests {
     use super::*;
     use belljar_types::{
-        AssistantMessage, AssistantPart, ModelEvent, Origin, ToolError, ToolErrorKind,
-        ToolMessage, ToolOutput, ToolResult,
+        AssistantMessage, AssistantPart, ModelEvent, Origin, ToolError, ToolErrorKind, ToolMessage,
+        ToolOutput, ToolResult,
     };
     use futures::StreamExt as _;
 

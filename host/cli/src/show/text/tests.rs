@@ -1,8 +1,5 @@
 use super::*;
-use crate::{
-    screen::testing::screen,
-    show::receipt::tests::receipt,
-};
+use crate::{screen::testing::screen, show::receipt::tests::receipt};
 use belljar_types::{
     Arguments, Mode, Origin, PermissionMode, ToolError, ToolErrorKind, ToolOutput, Usage,
 };
