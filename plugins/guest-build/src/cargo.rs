@@ -12,7 +12,8 @@ use std::{
 pub(crate) const TARGET: &str = "wasm32-wasip2";
 
 /// Guests want to be small and quick to compile on the host; the host's own release profile has
-/// other wishes, so theirs is passed from here.
+/// other wishes, so theirs is passed from here. Optimised for speed they are a quarter larger, and
+/// spend a twentieth less fuel.
 const PROFILE: [(&str, &str); 5] = [
     ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "s"),
     ("CARGO_PROFILE_RELEASE_LTO", "fat"),
@@ -119,15 +120,13 @@ impl Build {
         self.target_dir.join(TARGET).join("release").join(file)
     }
 
-    /// Panic messages hold source paths. Those of this machine are no business of a model, and
-    /// would give each machine its own digest of the same plugin.
+    /// Vector instructions, which every runtime of the host has: a text search takes a quarter of
+    /// the fuel. And panic messages hold source paths: those of this machine are no business of a
+    /// model, and would give each machine its own digest of the same plugin.
     fn flags(&self) -> OsString {
-        let mut flags = OsString::new();
+        let mut flags = OsString::from("-Ctarget-feature=+simd128");
         let mut remap = |from: &Path, to: &str| {
-            if !flags.is_empty() {
-                flags.push("\x1f");
-            }
-            flags.push("--remap-path-prefix=");
+            flags.push("\x1f--remap-path-prefix=");
             flags.push(from);
             flags.push("=");
             flags.push(to);

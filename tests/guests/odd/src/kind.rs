@@ -18,7 +18,7 @@ pub enum Odd {
     SchemaNotJson,
     /// A schema whose `properties` is a number.
     SchemaInvalid,
-    /// A schema of 64 MiB.
+    /// A schema of 32 MiB.
     SchemaHuge,
     /// A schema 100 000 levels deep.
     SchemaDeep,
@@ -43,7 +43,7 @@ pub enum Odd {
     /// The name of a bundled tool.
     NameTaken,
     DescriptionEmpty,
-    /// A description of 64 MiB.
+    /// A description of 32 MiB.
     DescriptionHuge,
     /// A description and a title with control, escape and bidirectional characters.
     DescriptionHostile,
@@ -74,7 +74,7 @@ pub enum Odd {
     BlobHostile,
     /// The tool gives nothing at all.
     OutputEmpty,
-    /// The tool's failure has 64 MiB of message.
+    /// The tool's failure has 32 MiB of message.
     FailureHuge,
 }
 

@@ -25,7 +25,7 @@ use bindings::{
 use kind::{MARKER, Odd};
 use std::{env, fs, hint::black_box, io::Write, process, ptr, thread, time::Duration};
 
-const HUGE: usize = 64 << 20;
+const HUGE: usize = 32 << 20;
 const EMPTY: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 const HOSTILE: &str = "\u{1b}[2J\u{202e}reversed\u{202c}\u{200b}\u{7}\rend";
 
@@ -60,8 +60,10 @@ impl Guest for Plugin {
             Odd::SchemaNotJson => one(with_schema("{")),
             Odd::SchemaInvalid => one(with_schema(r#"{"type":"object","properties":5}"#)),
             Odd::SchemaHuge => {
-                let filler = " ".repeat(HUGE);
-                one(with_schema(&format!(r#"{{"type":"object","description":"{filler}"}}"#)))
+                // Blanks between tokens: one string, so that the guest's own memory suffices.
+                let mut schema = " ".repeat(HUGE);
+                schema.push_str(EMPTY);
+                one(Tool { input_schema: schema, ..tool })
             }
             Odd::SchemaDeep => one(with_schema(&deep(100_000))),
             Odd::OutputSchemaNotJson => one(Tool { output_schema: Some("{".to_owned()), ..tool }),
@@ -76,7 +78,7 @@ impl Guest for Plugin {
             Odd::NameTwice => vec![sound(), sound()],
             Odd::NameTaken => one(named("read_file")),
             Odd::DescriptionEmpty => one(described("")),
-            Odd::DescriptionHuge => one(described(&" ".repeat(HUGE))),
+            Odd::DescriptionHuge => one(Tool { description: " ".repeat(HUGE), ..tool }),
             Odd::DescriptionHostile => {
                 one(Tool { title: Some(HOSTILE.to_owned()), ..described(HOSTILE) })
             }
