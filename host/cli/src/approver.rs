@@ -38,6 +38,17 @@ impl TerminalApprover {
     }
 }
 
+impl TerminalApprover {
+    /// The next line; nothing where the input ended or the terminal went away.
+    async fn line(&self, tty: &Tty) -> Option<String> {
+        let line = tty.line().await.ok().flatten();
+        if line.is_some() {
+            self.screen.lock().answered();
+        }
+        line
+    }
+}
+
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn ask(&self, question: &ApprovalQuestion) -> Option<ApprovalAnswer> {
@@ -63,7 +74,7 @@ impl Approver for TerminalApprover {
                 );
                 self.screen.lock().ask(&left);
                 // A yes counts only once all was there to see.
-                match tty.line().await.ok().flatten().as_deref().map(parse) {
+                match self.line(tty).await.as_deref().map(parse) {
                     None => return Some(ApprovalAnswer::No),
                     Some(Some(answer)) if !answer.is_yes() => return Some(answer),
                     Some(_) => {}
@@ -72,12 +83,9 @@ impl Approver for TerminalApprover {
         }
         loop {
             self.screen.lock().ask("allow? y once, s for this session, n no, n REASON: ");
-            match tty.line().await.ok().flatten() {
+            match self.line(tty).await {
                 // The end of input is no consent.
-                None => {
-                    self.screen.lock().note("");
-                    return Some(ApprovalAnswer::No);
-                }
+                None => return Some(ApprovalAnswer::No),
                 Some(line) => match parse(&line) {
                     Some(answer) => return Some(answer),
                     None if line.trim().is_empty() => {}

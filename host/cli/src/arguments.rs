@@ -21,7 +21,7 @@ belljar: an agent whose every tool runs in a sandbox made for that one call
 #[command(
     name = "belljar",
     version,
-    disable_help_subcommand = false,
+    bin_name = "belljar",
     after_help = "\
 Standard output carries the answer, everything else goes to standard error.
 

@@ -61,18 +61,9 @@ fn entry(key: &str, value: &Value, bar: &str, tone: Tone) -> Vec<(Tone, String)>
     [first].into_iter().chain(rest).map(|line| (Tone::Plain, line)).collect()
 }
 
-/// Each line behind a bar. A last line that has no end of its own says so, so that two texts never
-/// look the same.
+/// Each line behind a bar, so that a text that ends in a newline ends in an empty one.
 fn block(text: &str, bar: &str, tone: Tone) -> Vec<(Tone, String)> {
-    let ends = text.ends_with('\n');
-    let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
-    // A carriage return is part of the text here, not of a line's end.
-    let mut shown: Vec<_> =
-        lines.map(|line| (tone, format!("    {bar} {}", visible::line(line)))).collect();
-    if !ends {
-        shown.push((Tone::Faint, "    (no newline at the end)".to_owned()));
-    }
-    shown
+    text.split('\n').map(|line| (tone, format!("    {bar} {}", visible::line(line)))).collect()
 }
 
 #[cfg(test)]
@@ -101,7 +92,8 @@ mod tests {
         );
         assert_eq!(
             text(&call),
-            "  path: \"a\\u001b[2J.txt\"\n  content:\n    │ one\\r\n    │ \\ttwo\\u{202e}\n    │ \n  \
+            "  path: \"a\\u001b[2J.txt\"\n  content:\n    │ one\\r\n    │ \\ttwo\\u{202e}\n    │ \n    \
+             │ \n  \
              options: {\n    \"deep\": [\n      1,\n      \"x\\ny\"\n    ]\n  }\n"
         );
     }
@@ -111,8 +103,8 @@ mod tests {
         let call = call("edit_file", json!({"path": "p", "old_text": "a", "new_text": "b\nc\n"}));
         assert_eq!(
             text(&call),
-            "  path: \"p\"\n  old_text:\n    - a\n    (no newline at the end)\n  new_text:\n    + b\n    \
-             + c\n"
+            "  path: \"p\"\n  old_text:\n    - a\n  new_text:\n    + b\n    + c\n    \
+             + \n"
         );
     }
 

@@ -1,6 +1,7 @@
 //! What the program's exit codes mean.
 
 use belljar_types::{StopReason, ToolErrorKind};
+use std::io;
 
 pub(crate) const COMPLETED: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
@@ -20,6 +21,18 @@ pub(crate) struct Usage(pub(crate) String);
 /// The code for an error that ended a command.
 pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
     if error.downcast_ref::<Usage>().is_some() { USAGE } else { FAILED }
+}
+
+/// The code for a write to standard output that failed.
+///
+/// # Errors
+///
+/// Anything but a reader that has seen enough and went away.
+pub(crate) fn of_write_error(error: io::Error) -> anyhow::Result<u8> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(CANCELED),
+        _ => Err(anyhow::Error::new(error).context("cannot write to standard output")),
+    }
 }
 
 /// The code for the end of a run.
@@ -98,6 +111,16 @@ mod tests {
         for (kind, code) in codes {
             assert_eq!(of_tool_error(kind), code, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_a_cancel_and_a_full_disk_an_error() {
+        let of_kind = |kind: io::ErrorKind| of_write_error(kind.into());
+        assert_eq!(of_kind(io::ErrorKind::BrokenPipe).unwrap(), 130);
+        assert_eq!(
+            format!("{:#}", of_kind(io::ErrorKind::StorageFull).unwrap_err()),
+            "cannot write to standard output: no storage space"
+        );
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(crate) struct Screen {
     colour: bool,
     /// Text that is being streamed to standard output; there while its line is open.
     streamed: Option<visible::Stream>,
+    /// The line of standard error is open: a question without its answer, or a piece of a note.
+    has_open_note: bool,
 }
 
 /// A screen that several tasks write to.
@@ -84,7 +86,15 @@ impl Screen {
         err_is_terminal: bool,
         colour: bool,
     ) -> SharedScreen {
-        let screen = Self { out, err, out_is_terminal, err_is_terminal, colour, streamed: None };
+        let screen = Self {
+            out,
+            err,
+            out_is_terminal,
+            err_is_terminal,
+            colour,
+            streamed: None,
+            has_open_note: false,
+        };
         SharedScreen(Arc::new(Mutex::new(screen)))
     }
 
@@ -120,11 +130,13 @@ impl Screen {
     /// It could not be written; the reader may be gone.
     pub(crate) fn product(&mut self, text: &str) -> io::Result<()> {
         self.end_stream()?;
+        self.end_note();
         if self.out_is_terminal { self.raw(&visible::lines(text)) } else { self.raw(text) }
     }
 
     /// A piece of the product that is still being made.
     pub(crate) fn stream(&mut self, text: &str) -> io::Result<()> {
+        self.end_note();
         let shown = self.streamed.get_or_insert_default().push(text);
         self.raw(&shown)
     }
@@ -156,6 +168,7 @@ impl Screen {
     pub(crate) fn toned(&mut self, tone: Tone, text: &str) {
         let shown = visible::lines(text.trim_end_matches(['\n', '\r']));
         let _ = self.end_stream();
+        self.end_note();
         let styled = self.styled(tone, &shown);
         let _ = writeln!(self.err, "{styled}");
         let _ = self.err.flush();
@@ -168,12 +181,14 @@ impl Screen {
         let styled = self.styled(tone, &shown);
         let _ = write!(self.err, "{styled}");
         let _ = self.err.flush();
+        self.has_open_note = !text.ends_with('\n');
     }
 
     /// What went wrong, once.
     pub(crate) fn error(&mut self, message: &str) {
         let shown = visible::lines(message);
         let _ = self.end_stream();
+        self.end_note();
         let label = self.styled(Tone::Bad, "error");
         let _ = writeln!(self.err, "{label}: {}", shown.trim_end());
         let _ = self.err.flush();
@@ -181,7 +196,19 @@ impl Screen {
 
     /// A question, whose line stays open for the answer.
     pub(crate) fn ask(&mut self, text: &str) {
+        self.end_note();
         self.piece(Tone::Question, text);
+    }
+
+    /// The person ended the line of a question.
+    pub(crate) fn answered(&mut self) {
+        self.has_open_note = false;
+    }
+
+    fn end_note(&mut self) {
+        if std::mem::take(&mut self.has_open_note) {
+            let _ = writeln!(self.err);
+        }
     }
 
     fn styled(&self, tone: Tone, text: &str) -> String {
@@ -266,6 +293,20 @@ mod tests {
         screen.product(HOSTILE).unwrap();
         screen.toned(Tone::Bad, HOSTILE);
         assert_eq!((out.text(), err.text()), (HOSTILE.to_owned(), format!("{SHOWN}\n")));
+    }
+
+    #[test]
+    fn an_open_line_is_ended_by_what_comes_next_unless_the_person_did() {
+        let (screen, _, err) = screen(false);
+        let mut screen = screen.lock();
+        screen.piece(Tone::Faint, "hm, ");
+        screen.piece(Tone::Faint, "so");
+        screen.ask("allow? ");
+        screen.error("interrupted");
+        screen.ask("allow? ");
+        screen.answered();
+        screen.note("went on");
+        assert_eq!(err.text(), "hm, so\nallow? \nerror: interrupted\nallow? went on\n");
     }
 
     #[test]

@@ -68,17 +68,16 @@ pub(crate) async fn call(arguments: CallArguments, screen: SharedScreen) -> anyh
         },
     };
     if let Err(error) = &result.outcome {
-        screen.lock().error(&error.to_string());
+        screen.lock().error(&receipt::failure(error));
     }
     if let (true, Some(receipt)) = (talk.verbose, &receipt) {
         screen.lock().toned(Tone::Faint, &receipt::line(receipt));
     }
-    Ok(match (&result.outcome, shown) {
-        (Err(error), _) => code(error, &call, &opened.sandbox),
-        (Ok(_), Ok(())) => exit::COMPLETED,
-        // The reader went away.
-        (Ok(_), Err(_)) => exit::CANCELED,
-    })
+    match (&result.outcome, shown) {
+        (Err(error), _) => Ok(code(error, &call, &opened.sandbox)),
+        (Ok(_), Ok(())) => Ok(exit::COMPLETED),
+        (Ok(_), Err(error)) => exit::of_write_error(error),
+    }
 }
 
 /// Typing the command was the approval.

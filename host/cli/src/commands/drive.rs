@@ -27,13 +27,13 @@ pub(super) struct Plan {
 ///
 /// # Errors
 ///
-/// The runtime went away under it.
+/// The runtime went away under it, or standard output cannot be written.
 pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
     let Plan { agent, request, notices, mut sink, shown } = plan;
     let mut run = start(agent, request);
     let mut numbers = Numbers::default();
     let mut notices = notices.into_iter();
-    let mut reader_is_there = true;
+    let mut failed = None;
     while let Some(event) = run.next().await {
         let is_start = matches!(event.kind, EventKind::Start { .. });
         let approval = match &event.kind {
@@ -51,14 +51,14 @@ pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
         if let Some(call_id) = approval {
             shown.send_replace(call_id);
         }
-        if told.is_err() {
-            // Whoever read standard output has seen enough.
+        if let Err(error) = told {
+            // Nobody reads what else it does.
             run.cancel();
-            reader_is_there = false;
+            failed.get_or_insert(error);
         }
     }
     let finished = run.finish().await?;
-    Ok(if reader_is_there { exit::of_stop(finished.reason) } else { exit::CANCELED })
+    failed.map_or_else(|| Ok(exit::of_stop(finished.reason)), exit::of_write_error)
 }
 
 /// Numbers events without gaps, those of the loop and the program's own.

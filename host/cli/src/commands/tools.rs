@@ -21,7 +21,7 @@ pub(crate) async fn tools(arguments: ToolsArguments, screen: SharedScreen) -> an
     setup::show_notices(&screen, &opened.notices);
     let withheld = setup::withheld_notice(&opened.sandbox, mode);
     setup::show_notices(&screen, withheld.as_slice());
-    Ok(if listed.is_ok() { exit::COMPLETED } else { exit::CANCELED })
+    listed.map_or_else(exit::of_write_error, |()| Ok(exit::COMPLETED))
 }
 
 fn list(tools: &[ToolDefinition]) -> String {

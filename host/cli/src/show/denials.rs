@@ -71,8 +71,11 @@ impl Denials {
             return;
         }
         let tool = &result.tool;
+        let said_no = format!("`{tool}`: you said no");
         let line = match receipt {
-            _ if answered => format!("`{tool}`: you said no"),
+            _ if answered => said_no,
+            // Refused again on the strength of that answer.
+            None if self.lines.contains(&said_no) => said_no,
             None => match advice.for_tool(tool) {
                 Some(advice) => format!("`{tool}`: {advice}"),
                 None => format!("`{tool}`"),

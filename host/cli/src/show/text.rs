@@ -32,7 +32,6 @@ pub(crate) struct Text {
     held: Option<String>,
     /// Whether text of this round is on the terminal already.
     is_streaming: bool,
-    is_reasoning: bool,
     /// The call that is under way.
     result: Option<ToolResult>,
     /// Calls that a person said no to.
@@ -55,7 +54,6 @@ impl Text {
             advice,
             held: None,
             is_streaming: false,
-            is_reasoning: false,
             result: None,
             refused: HashSet::new(),
             denials: Denials::default(),
@@ -64,10 +62,6 @@ impl Text {
     }
 
     pub(super) fn show(&mut self, event: &EventKind) -> io::Result<()> {
-        if self.is_reasoning && !matches!(event, EventKind::ReasoningDelta { .. }) {
-            self.is_reasoning = false;
-            self.screen.lock().note("");
-        }
         match event {
             EventKind::Start { session, model, workspace, permission_mode, .. } => self.say(
                 Tone::Faint,
@@ -151,9 +145,8 @@ impl Text {
         screen.stream(text)
     }
 
-    fn reasoning(&mut self, text: &str) {
+    fn reasoning(&self, text: &str) {
         if self.talk.verbose {
-            self.is_reasoning = true;
             self.screen.lock().piece(Tone::Faint, text);
         }
     }
@@ -235,7 +228,8 @@ impl Text {
             self.say(Tone::Faint, &format!("  │ {}", visible::short(line, LINE)));
         }
         if count > most {
-            self.say(Tone::Faint, &format!("  │ … {} more lines", count - most));
+            let lines = if count - most == 1 { "line" } else { "lines" };
+            self.say(Tone::Faint, &format!("  │ … {} more {lines}", count - most));
         }
     }
 

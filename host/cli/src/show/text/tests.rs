@@ -83,7 +83,7 @@ fn a_pipe_gets_the_answer_alone() {
          │ one\n  \
          │ two\\u{1b}[2J\n  \
          │ three\n  \
-         │ … 1 more lines\n  \
+         │ … 1 more line\n  \
          ✓ 3.3 ms · read-only · read a, b, c and 1 more · 2 KiB out · 3 MiB memory · refused: \
          read `/etc/passwd` (outside)\n\
          → files/read_file path=\"a\\u001b.txt\"\n  \
