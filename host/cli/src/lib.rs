@@ -23,7 +23,7 @@ mod tty;
 
 use arguments::{Arguments, Command};
 use clap::{Parser, error::ErrorKind};
-use screen::Screen;
+use screen::SharedScreen;
 use std::{ffi::OsString, process::ExitCode};
 
 /// The program with the arguments of this process.
@@ -34,7 +34,7 @@ pub fn main() -> ExitCode {
 /// The program with these arguments, the first of which is its own name. It reads and writes the
 /// standard streams of this process, and reads its environment.
 pub fn run_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let screen = Screen::of_this_process();
+    let screen = SharedScreen::of_this_process();
     let code = match Arguments::try_parse_from(arguments) {
         Ok(Arguments { command: None }) => {
             screen.lock().print(arguments::WHAT_TO_RUN);
@@ -46,7 +46,7 @@ pub fn run_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn show_usage(message: &clap::Error, screen: &screen::SharedScreen) -> u8 {
+fn show_usage(message: &clap::Error, screen: &SharedScreen) -> u8 {
     let text = message.render().to_string();
     match message.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -60,7 +60,7 @@ fn show_usage(message: &clap::Error, screen: &screen::SharedScreen) -> u8 {
     }
 }
 
-fn run_command(command: Command, screen: &screen::SharedScreen) -> u8 {
+fn run_command(command: Command, screen: &SharedScreen) -> u8 {
     let ended = match command {
         Command::Completions(arguments) => Ok(commands::completions(&arguments, screen)),
         Command::Run(arguments) => on_runtime(commands::run(arguments, screen.clone())),

@@ -56,20 +56,8 @@ pub(crate) struct Screen {
 pub(crate) struct SharedScreen(Arc<Mutex<Screen>>);
 
 impl SharedScreen {
-    /// For a few writes that belong together; never held while waiting for anything else.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Screen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for SharedScreen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SharedScreen")
-    }
-}
-
-impl Screen {
-    pub(crate) fn of_this_process() -> SharedScreen {
+    /// The standard streams of this process.
+    pub(crate) fn of_this_process() -> Self {
         let (out, err) = (io::stdout(), io::stderr());
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let colour = err.is_terminal()
@@ -85,8 +73,8 @@ impl Screen {
         out_is_terminal: bool,
         err_is_terminal: bool,
         colour: bool,
-    ) -> SharedScreen {
-        let screen = Self {
+    ) -> Self {
+        let screen = Screen {
             out,
             err,
             out_is_terminal,
@@ -95,9 +83,22 @@ impl Screen {
             streamed: None,
             has_open_note: false,
         };
-        SharedScreen(Arc::new(Mutex::new(screen)))
+        Self(Arc::new(Mutex::new(screen)))
     }
 
+    /// For a few writes that belong together; never held while waiting for anything else.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Screen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SharedScreen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedScreen")
+    }
+}
+
+impl Screen {
     /// Whether what is written to standard output is read by a person as it comes.
     pub(crate) fn is_out_terminal(&self) -> bool {
         self.out_is_terminal
@@ -254,7 +255,7 @@ pub(crate) mod testing {
     pub(crate) fn screen(terminal: bool) -> (SharedScreen, Written, Written) {
         let (out, err) = (Written::default(), Written::default());
         let boxed = |written: &Written| Box::new(written.clone());
-        (Screen::new(boxed(&out), boxed(&err), terminal, terminal, terminal), out, err)
+        (SharedScreen::new(boxed(&out), boxed(&err), terminal, terminal, terminal), out, err)
     }
 }
 

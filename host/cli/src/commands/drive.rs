@@ -119,3 +119,6 @@ fn stop(reason: StopReason, message: String) -> EventKind {
         session: String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;
