@@ -346,12 +346,12 @@ impl Driver {
 /// The result of a call that the run ended over.
 pub(crate) fn interrupted(call: &ToolCall, cause: &str, progress: Progress) -> ToolResult {
     let message = match progress {
-        Progress::NotStarted => format!("canceled: {cause} before the call ran"),
+        Progress::NotStarted => format!("{cause} before the call ran"),
         Progress::Started => {
-            format!("canceled: {cause} while the call ran; it may have taken effect")
+            format!("{cause} while the call ran; it may have taken effect")
         }
         Progress::StartedReadOnly => {
-            format!("canceled: {cause} while the call ran; it only reads, so nothing was changed")
+            format!("{cause} while the call ran; it only reads, so nothing was changed")
         }
     };
     by_host(call, ToolError::new(ToolErrorKind::Canceled, message))

@@ -26,7 +26,7 @@ impl Refusals {
         let reason = self.reasons.get(&(tool.to_owned(), canonical(arguments)))?;
         let because = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         Some(format!(
-            "denied: the user already said no to this same call in this turn{because}; \
+            "the user already said no to this same call in this turn{because}; \
              they were not asked again. Do it another way, or tell them what you need and why"
         ))
     }
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(
             refusals.repeated("write", &again).as_deref(),
             Some(
-                "denied: the user already said no to this same call in this turn: not that file; \
+                "the user already said no to this same call in this turn: not that file; \
                  they were not asked again. Do it another way, or tell them what you need and why"
             )
         );

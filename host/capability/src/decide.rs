@@ -22,23 +22,21 @@ pub fn decide(mode: PermissionMode, rules: &Rules, subject: &Subject<'_>) -> Dec
         action,
         by: DecidedBy::Rule { rule: rule.text().to_owned() },
     };
-    let find = |rules: &'_ [Rule]| -> Option<Rule> {
-        let matches = |rule: &&Rule| rule.matches(subject.plugin, subject.tool, subject.model_name);
-        rules.iter().find(matches).cloned()
-    };
+    let Subject { plugin, tool, model_name, hints } = *subject;
+    let matches = |rule: &&Rule| rule.matches(plugin, tool, model_name);
 
-    if let Some(rule) = find(&rules.deny) {
-        return by_rule(Action::Deny, &rule);
+    if let Some(rule) = rules.deny.iter().find(matches) {
+        return by_rule(Action::Deny, rule);
     }
-    let own_row = mode_row(mode, subject.hints);
+    let own_row = mode_row(mode, hints);
     if mode == PermissionMode::Plan && own_row == Action::Deny {
         return by_mode(Action::Deny);
     }
-    if let Some(rule) = find(&rules.ask) {
-        return by_rule(without_asking(mode, Action::Ask), &rule);
+    if let Some(rule) = rules.ask.iter().find(matches) {
+        return by_rule(without_asking(mode, Action::Ask), rule);
     }
-    if let Some(rule) = find(&rules.allow) {
-        return by_rule(Action::Allow, &rule);
+    if let Some(rule) = rules.allow.iter().find(|rule| rule.allows(plugin, tool, model_name)) {
+        return by_rule(Action::Allow, rule);
     }
     by_mode(without_asking(mode, own_row))
 }

@@ -5,7 +5,9 @@ use std::{fmt, str::FromStr};
 
 /// One rule: `tool` or `plugin/tool`, where `*` stands for any run of characters.
 ///
-/// `tool` matches a tool's own name in any plugin, and the name that the model uses for it.
+/// A bare `tool` that denies or asks matches a tool's own name in any plugin, and the name that the
+/// model uses for it; one that allows matches the model's name only, so that allowing a bundled
+/// tool allows no other plugin's tool of that name.
 #[derive(Clone)]
 pub struct Rule {
     text: String,
@@ -50,23 +52,27 @@ impl FromStr for Rule {
     }
 }
 
-/// Names hold letters, digits, `_`, `-` and `.`; `*` is the only pattern character, so that a rule
-/// means to its reader what it means here.
+/// `*` is the only pattern character, so that a rule means to its reader what it means here.
 fn name_pattern(name: &str, rule: &str) -> Result<GlobMatcher, RuleError> {
     let error = || RuleError::NotAName { rule: rule.to_owned() };
-    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
-    if !name.chars().all(allowed) {
+    let other = |c: char| c.is_control() || "?[]{}!\\/".contains(c);
+    if name.contains(other) {
         return Err(error());
     }
     Ok(GlobBuilder::new(name).build().map_err(|_| error())?.compile_matcher())
 }
 
 impl Rule {
-    /// Whether the rule is about this tool.
+    /// Whether the rule, as one that denies or asks, is about this tool.
     pub fn matches(&self, plugin: &str, tool: &str, model_name: &str) -> bool {
+        self.allows(plugin, tool, model_name) || self.plugin.is_none() && self.tool.is_match(tool)
+    }
+
+    /// Whether the rule, as one that allows, is about this tool.
+    pub fn allows(&self, plugin: &str, tool: &str, model_name: &str) -> bool {
         match &self.plugin {
             Some(pattern) => pattern.is_match(plugin) && self.tool.is_match(tool),
-            None => self.tool.is_match(tool) || self.tool.is_match(model_name),
+            None => self.tool.is_match(model_name),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Deciding, held by tables and by properties.
 
-use belljar_capability::{Access, Rule, RuleError, Rules, Subject, World, decide, is_offered, world};
+use belljar_capability::{
+    Access, Rule, RuleError, Rules, Subject, World, decide, is_offered, world,
+};
 use belljar_types::{Action, DecidedBy, Hints, PermissionMode};
 use proptest::prelude::*;
 
@@ -43,9 +45,8 @@ fn every_mode_has_its_row() {
     ];
     let kinds = [hints(true, false), hints(false, false), hints(false, true), hints(true, true)];
     for (mode, expected) in table {
-        let decided = kinds.map(|hints| {
-            decide(mode, &Rules::default(), &Subject { hints, ..writing() }).action
-        });
+        let decided = kinds
+            .map(|hints| decide(mode, &Rules::default(), &Subject { hints, ..writing() }).action);
         assert_eq!(decided, expected, "{mode}");
     }
 }
@@ -86,6 +87,7 @@ fn rules_match_by_name_and_only_by_name() {
         ("weather__now", "weather", "now", "weather__now", true),
         ("weather/now", "weather", "now", "weather__now", true),
         ("now", "weather", "now", "weather__now", true),
+        ("odd one/*", "odd one", "now", "odd_one__now_1234abcd", true),
         // A rule for a plugin's tool never speaks of a tool that only looks like it.
         ("files/read_file", "files2", "read_file", "files2__read_file", false),
     ];
@@ -93,6 +95,15 @@ fn rules_match_by_name_and_only_by_name() {
         let rule: Rule = rule.parse().unwrap();
         assert_eq!(rule.matches(plugin, tool, model_name), expected, "{rule:?} {plugin}/{tool}");
     }
+}
+
+#[test]
+fn allowing_a_bundled_tool_allows_no_other_of_that_name() {
+    let rule: Rule = "write_file".parse().unwrap();
+    assert!(rule.allows("files", "write_file", "write_file"));
+    assert!(!rule.allows("evil", "write_file", "evil__write_file"));
+    // Denying it does mean both.
+    assert!(rule.matches("evil", "write_file", "evil__write_file"));
 }
 
 #[test]
@@ -104,7 +115,7 @@ fn a_rule_that_cannot_be_held_is_refused() {
     for rule in ["files/*(path=**/.env)", "read_file(x)"] {
         assert_eq!(text(rule), RuleError::ArgumentPattern { rule: rule.into() });
     }
-    for rule in ["a/b/c", "read file", "{a,b}", "[ab]", "a?", "a\\b", "a\nb"] {
+    for rule in ["a/b/c", "{a,b}", "[ab]", "a?", "a\\b", "a\nb"] {
         assert_eq!(text(rule), RuleError::NotAName { rule: rule.into() });
     }
 }
@@ -123,19 +134,25 @@ fn any_hints() -> impl Strategy<Value = Hints> {
 }
 
 fn any_rules() -> impl Strategy<Value = Vec<Rule>> {
-    let texts = ["*", "files/*", "write_file", "files/write_file", "other/*", "read_file", "w*"];
-    prop::collection::vec(prop::sample::select(texts.as_slice()), 0..3)
+    const TEXTS: [&str; 7] =
+        ["*", "files/*", "write_file", "files/write_file", "other/*", "read_file", "w*"];
+    prop::collection::vec(prop::sample::select(TEXTS.as_slice()), 0..3)
         .prop_map(|texts| texts.iter().map(|text| text.parse().unwrap()).collect())
 }
 
 fn any_rule_set() -> impl Strategy<Value = Rules> {
-    (any_rules(), any_rules(), any_rules())
-        .prop_map(|(allow, ask, deny)| Rules { allow, ask, deny })
+    (any_rules(), any_rules(), any_rules()).prop_map(|(allow, ask, deny)| Rules {
+        allow,
+        ask,
+        deny,
+    })
 }
 
 fn any_world() -> impl Strategy<Value = World> {
     prop::sample::select(
-        [None, Some(Access::Read), Some(Access::ReadWrite)].map(|workspace| World { workspace }).to_vec(),
+        [None, Some(Access::Read), Some(Access::ReadWrite)]
+            .map(|workspace| World { workspace })
+            .to_vec(),
     )
 }
 

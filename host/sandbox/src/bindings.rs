@@ -9,6 +9,7 @@ wasmtime::component::bindgen!({
 
 pub(crate) use belljar::plugin::{host, types};
 
-/// The version of `belljar:plugin` that this host speaks.
+/// What every plugin exports.
 pub(crate) const INTERFACE: &str = "belljar:plugin/tools";
+/// The version of it that this host speaks.
 pub(crate) const INTERFACE_VERSION: &str = "0.1.0";

@@ -3,17 +3,20 @@
 //! What is loaded from here runs as native code, so the folder belongs to its user alone, and an
 //! entry that is not exactly what was written is ignored and made anew. An entry is a small
 //! record, named by the digest and by what the engine depends on, that names the compiled file by
-//! its own SHA-256.
+//! its own SHA-256; the first line of a record is the SHA-256 of the rest.
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, MetadataExt as _, OpenOptions};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use std::{
     fs,
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -79,7 +82,6 @@ impl Cache {
         })?;
         let folder = Dir::from_std_file(folder.into());
         let metadata = folder.dir_metadata().map_err(failed)?;
-        use cap_std::fs::MetadataExt as _;
         if metadata.uid() != rustix::process::geteuid().as_raw() {
             return Err(not_ours("it belongs to another user"));
         }
@@ -106,7 +108,7 @@ impl Cache {
         // beside them, in a folder that only this user can write, which is the trust that running
         // this program needs anyway.
         #[expect(unsafe_code, reason = "loading compiled code cannot be checked by the compiler")]
-        unsafe { Component::deserialize_file(engine, self.path.join(name)) }.ok()
+        unsafe { Component::deserialize_file(engine, self.path_of(&file, &name)) }.ok()
     }
 
     /// Keeps a compiled component. A failure costs time later and nothing else.
@@ -135,6 +137,15 @@ impl Cache {
         self.keep_record(&name, &ToolsRecord { format: FORMAT, digest: digest.to_owned(), tools });
     }
 
+    /// A path to the very file that was checked, where the system has one.
+    fn path_of(&self, file: &fs::File, name: &str) -> PathBuf {
+        if cfg!(target_os = "linux") {
+            format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+        } else {
+            self.path.join(name)
+        }
+    }
+
     fn compiled_name(&self, digest: &str) -> Option<String> {
         Some(format!("{}.{}.json", bare(digest)?, self.engine_key))
     }
@@ -142,13 +153,18 @@ impl Cache {
     fn record<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let mut text = String::new();
         self.open_file(name)?.read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
+        let (sum, record) = text.split_once('\n')?;
+        if sum != hex(&Sha256::digest(record)) {
+            return None;
+        }
+        serde_json::from_str(record).ok()
     }
 
     fn keep_record<T: Serialize>(&self, name: &str, record: &T) {
-        if let Ok(text) = serde_json::to_vec(record) {
+        if let Ok(record) = serde_json::to_string(record) {
+            let text = format!("{}\n{record}", hex(&Sha256::digest(&record)));
             // What cannot be kept is made again next time.
-            let _ = self.write(name, &text);
+            let _ = self.write(name, text.as_bytes());
         }
     }
 

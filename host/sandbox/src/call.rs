@@ -4,7 +4,7 @@ use crate::{
     bindings::{Plugin as Exports, PluginPre},
     engine::FUEL_YIELD_INTERVAL,
     limits::Limits,
-    state::{CallClock, CallState, DeadlinePassed, WorldParts},
+    state::{CallClock, CallState, TimeUp, WorldParts},
 };
 use belljar_capability::World;
 use belljar_types::{CallObserver, Denial, ToolError, ToolErrorKind};
@@ -14,9 +14,6 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
-
-/// The most of a guest's standard error that is shown with a crash, in bytes.
-const STDERR_SHOWN: usize = 2_000;
 
 /// What a call is given.
 pub(crate) struct CallSetup<'a> {
@@ -42,6 +39,25 @@ pub(crate) struct CallOutcome<T> {
     pub(crate) log: String,
 }
 
+impl<T> CallOutcome<T> {
+    /// Of a call that nobody came back from.
+    pub(crate) fn lost(error: ToolError, limits: &Limits, run: Duration) -> Self {
+        Self {
+            result: Err(error),
+            fuel_used: 0,
+            fuel_limit: limits.fuel,
+            peak_memory: 0,
+            instantiate: Duration::ZERO,
+            run,
+            in_host: Duration::ZERO,
+            read: Vec::new(),
+            written: Vec::new(),
+            denied: Vec::new(),
+            log: "[what it used and touched is not known]\n".to_owned(),
+        }
+    }
+}
+
 /// Makes a store, instantiates the plugin in it and lets `body` call it.
 ///
 /// Runs on the thread that polls it, which therefore must be one that may block.
@@ -56,7 +72,7 @@ where
 {
     let started = Instant::now();
     let CallSetup { limits, world, workspace, observer, checks_paths } = setup;
-    let clock = CallClock::start(limits.deadline);
+    let clock = CallClock::start(limits.deadline, cancel.clone());
     let state =
         CallState::new(WorldParts { world, workspace, limits, clock, observer, checks_paths });
     let mut store = Store::new(pre.engine(), state);
@@ -71,6 +87,7 @@ where
             store.set_fuel(limits.fuel)?;
             store.fuel_async_yield_interval(Some(FUEL_YIELD_INTERVAL))?;
             store.set_hostcall_fuel(limits.crossing);
+            store.set_max_component_handles(limits.handles.saturating_mul(4));
             let exports = pre.instantiate_async(&mut *store).await?;
             *instantiate = started.elapsed();
             body(&exports, store).await
@@ -85,10 +102,7 @@ where
         Ended::Returned(Ok(value)) => Ok(value),
         Ended::Returned(Err(error)) => Err(classify(&error, state, limits)),
         Ended::Deadline => Err(deadline_error(limits)),
-        Ended::Canceled => Err(ToolError::new(
-            ToolErrorKind::Canceled,
-            "canceled by the user while it ran; what it did until then stays done",
-        )),
+        Ended::Canceled => Err(canceled_error()),
     };
     CallOutcome {
         result,
@@ -136,11 +150,20 @@ pub(crate) fn deadline_error(limits: &Limits) -> ToolError {
     )
 }
 
+fn canceled_error() -> ToolError {
+    ToolError::new(
+        ToolErrorKind::Canceled,
+        "interrupted by the user while it ran; what it did until then stays done",
+    )
+}
+
 /// Names the way in which a guest broke. Only the root cause is told: the chain above it names
 /// functions and addresses that mean nothing to the model.
 fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> ToolError {
-    if error.downcast_ref::<DeadlinePassed>().is_some() {
-        return deadline_error(limits);
+    match error.downcast_ref::<TimeUp>() {
+        Some(TimeUp::Deadline) => return deadline_error(limits),
+        Some(TimeUp::Canceled) => return canceled_error(),
+        None => {}
     }
     let trap = error.downcast_ref::<Trap>();
     if trap == Some(&Trap::OutOfFuel) {
@@ -153,7 +176,11 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
         );
     }
     let root = error.root_cause().to_string();
-    if state.limiter.refused || root.starts_with("resource limit exceeded") {
+    if let Some(what) = root.strip_prefix("resource limit exceeded: ") {
+        let message = format!("it is made of more parts than a call may have: {what}");
+        return ToolError::new(ToolErrorKind::MemoryLimit, message);
+    }
+    if state.limiter.refused {
         return ToolError::new(
             ToolErrorKind::MemoryLimit,
             format!(
@@ -184,9 +211,8 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
         None => format!("it crashed: {}", root.lines().next().unwrap_or_default()),
     };
     let stderr = state.stderr.lock();
-    let said = stderr.text();
-    let said = said.trim();
-    let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(STDERR_SHOWN))..];
+    let tail = stderr.tail();
+    let tail = tail.trim();
     let message = if tail.is_empty() { what } else { format!("{what}; its last words: {tail}") };
     ToolError::new(ToolErrorKind::Trap, message)
 }

@@ -7,7 +7,7 @@ use crate::{
 use belljar_capability::{Access, World};
 use cap_std::{ambient_authority, fs::Dir};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -36,6 +36,8 @@ pub(crate) struct Catalog {
     pub(crate) skipped: Vec<Skipped>,
     /// Where each plugin's name came from.
     names: HashMap<String, String>,
+    /// Those of them that are bundled plugins'.
+    reserved: HashSet<String>,
     /// The model's names, by what they look like.
     tool_names: HashMap<String, Arc<str>>,
 }
@@ -44,22 +46,23 @@ impl Catalog {
     /// Adds a bundled plugin, which gets the workspace.
     pub(crate) async fn add_bundled(
         &mut self,
-        loader: &Loader<'_>,
+        loader: &Loader,
         bundled: &BundledPlugin,
     ) -> Result<(), LoadError> {
         let granted = World { workspace: Some(Access::ReadWrite) };
         let bytes = PluginBytes::Embedded(bundled.bytes);
-        let plugin =
-            Plugin::load(loader, bundled.name, bundled.digest, bytes, None, granted).await?;
-        self.names.insert(names::look_alike(bundled.name), bundled.name.to_owned());
-        self.take(plugin)
+        // Reserved even where it does not load: a rule that names it means no other.
+        let known_as = names::look_alike(bundled.name);
+        self.reserved.insert(known_as.clone());
+        self.names.insert(known_as, bundled.name.to_owned());
+        self.take(Plugin::load(loader, bundled.name, bundled.digest, bytes, granted).await?)
     }
 
     /// Scans a folder of plugins, in the order of the files' names. A folder that is not there
     /// holds none.
     pub(crate) async fn add_folder(
         &mut self,
-        loader: &Loader<'_>,
+        loader: &Loader,
         path: &Path,
         grants: &BTreeMap<String, World>,
     ) -> io::Result<()> {
@@ -88,35 +91,27 @@ impl Catalog {
 
     async fn add_file(
         &mut self,
-        loader: &Loader<'_>,
+        loader: &Loader,
         path: &Path,
         folder: &Arc<Dir>,
         file_name: &str,
         grants: &BTreeMap<String, World>,
     ) -> Result<(), LoadError> {
-        let metadata = folder.metadata(file_name).map_err(LoadError::Read)?;
         let Some(name) = file_name.strip_suffix(".wasm").filter(|name| !name.is_empty()) else {
             return Err(LoadError::NotAPluginFile("is not a plugin: only `.wasm` files are taken"));
         };
-        if !metadata.is_file() {
-            return Err(LoadError::NotAPluginFile("is not a regular file"));
-        }
         let known_as = names::look_alike(name);
         if let Some(by) = self.names.get(&known_as) {
-            let reserved = self.plugins.iter().any(|plugin| {
-                plugin.bundled && names::look_alike(&plugin.source.plugin) == known_as
-            });
-            return Err(if reserved {
+            return Err(if self.reserved.contains(&known_as) {
                 LoadError::Reserved(by.clone())
             } else {
                 LoadError::Shadowed { by: by.clone() }
             });
         }
-        let read = PluginBytes::read_file(folder, file_name)?;
-        let digest = cache::digest(&read);
+        let digest = cache::digest(&PluginBytes::read_file(folder, file_name)?);
         let granted = grants.get(name).copied().unwrap_or_default();
         let bytes = PluginBytes::File { folder: Arc::clone(folder), name: file_name.to_owned() };
-        let plugin = Plugin::load(loader, name, &digest, bytes, Some(&read), granted).await?;
+        let plugin = Plugin::load(loader, name, &digest, bytes, granted).await?;
         self.take(plugin)?;
         self.names.insert(known_as, path.join(file_name).display().to_string());
         Ok(())

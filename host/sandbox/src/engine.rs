@@ -117,9 +117,10 @@ pub(crate) fn linker(engine: &Engine) -> Result<Linker<CallState>, SandboxError>
     fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
         let mut linker = Linker::new(engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        // Files go through our own guard instead of the stock implementation.
+        // Ours stand in front of the stock implementations.
         linker.allow_shadowing(true);
         crate::filesystem::add_to_linker(&mut linker)?;
+        crate::sockets::add_to_linker(&mut linker)?;
         linker.allow_shadowing(false);
         crate::bindings::host::add_to_linker::<CallState, HasSelf<CallState>>(
             &mut linker,

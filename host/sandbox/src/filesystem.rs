@@ -5,21 +5,18 @@
 //! block, and notes what was touched and what was refused. Nothing is created or truncated before
 //! the rights are checked.
 
-use crate::state::{CallState, Denials};
-use belljar_capability::Access;
+mod context;
+
+pub(crate) use context::{FilesContext, Workspace};
+
+use crate::state::CallState;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_primitives::fs as cap;
-use std::{
-    collections::{BTreeSet, HashMap},
-    fs, io,
-    path::Path,
-    sync::Arc,
-};
+use context::{IN_PLACE, check_length};
+use std::{path::Path, sync::Arc};
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::{
-    filesystem::{
-        Descriptor, Dir, File, FsPerms, OpenMode, WasiFilesystemCtx, WasiFilesystemCtxView,
-    },
+    filesystem::{Descriptor, Dir, File, OpenMode, WasiFilesystemCtxView},
     p2::{
         FsError, FsResult,
         bindings::filesystem::{
@@ -28,96 +25,6 @@ use wasmtime_wasi::{
         },
     },
 };
-
-/// Paths noted for a receipt, of each kind.
-const NOTED_PATHS: usize = 1_000;
-
-/// The workspace folder: opened once, shared by every call.
-#[derive(Clone)]
-pub(crate) struct Workspace {
-    folder: Dir,
-}
-
-impl Workspace {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let folder = cap::open_ambient_dir(path, cap_primitives::ambient_authority())?;
-        Ok(Self { folder: Dir::new(folder, FsPerms::ReadOnly, OpenMode::READ, IN_PLACE) })
-    }
-
-    /// The folder as a call gets it, on the handle that all calls share.
-    fn preopen(&self, access: Access) -> Dir {
-        let perms = match access {
-            Access::Read => FsPerms::ReadOnly,
-            Access::ReadWrite => FsPerms::ReadWrite,
-        };
-        let mut folder = self.folder.clone();
-        folder.perms = perms;
-        folder
-    }
-}
-
-/// Guests run on threads that may block, so file operations run in place: a hop to another thread
-/// for each costs more than most of them.
-const IN_PLACE: bool = true;
-
-/// The files that one call may reach, and what it did with them.
-pub(crate) struct FilesContext {
-    /// What the runtime's implementation wants to have; we hand it descriptors of our own.
-    stock: WasiFilesystemCtx,
-    preopen: Option<Dir>,
-    /// Guest paths of open descriptors, by their index in the table; the workspace is ``.
-    paths: HashMap<u32, Arc<str>>,
-    handles: usize,
-    open: usize,
-    denials: Denials,
-    checks_paths: bool,
-    pub(crate) read: BTreeSet<String>,
-    pub(crate) written: BTreeSet<String>,
-}
-
-impl FilesContext {
-    pub(crate) fn new(
-        granted: Option<(Access, &Workspace)>,
-        denials: Denials,
-        handles: usize,
-        checks_paths: bool,
-    ) -> Self {
-        Self {
-            stock: WasiFilesystemCtx::default(),
-            preopen: granted.map(|(access, workspace)| workspace.preopen(access)),
-            paths: HashMap::new(),
-            handles,
-            open: 0,
-            denials,
-            checks_paths,
-            read: BTreeSet::new(),
-            written: BTreeSet::new(),
-        }
-    }
-
-    fn path(&self, descriptor: u32, relative: &str) -> String {
-        let base = self.paths.get(&descriptor).map_or("", AsRef::as_ref);
-        match (base, relative) {
-            ("", relative) => relative.to_owned(),
-            (base, "" | ".") => base.to_owned(),
-            (base, relative) => format!("{base}/{relative}"),
-        }
-    }
-
-    fn take_handle(&mut self) -> FsResult<()> {
-        if self.open >= self.handles {
-            return Err(ErrorCode::InsufficientMemory.into());
-        }
-        self.open += 1;
-        Ok(())
-    }
-}
-
-fn note(paths: &mut BTreeSet<String>, path: String) {
-    if paths.len() < NOTED_PATHS {
-        paths.insert(path);
-    }
-}
 
 /// A listing that reads the folder as the guest asks for entries; the stock one collects it whole.
 struct Listing(cap::ReadDir);
@@ -141,6 +48,12 @@ pub(crate) fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<
     types::add_to_linker::<CallState, GuardedFiles>(linker, view)?;
     preopens::add_to_linker::<CallState, GuardedFiles>(linker, view)
 }
+
+/// The index of no descriptor: names that go with it are whole.
+const ROOT: u32 = u32::MAX;
+
+/// The most that one call of the host writes, in bytes; the guest sees how much that was.
+const WRITE: usize = 1 << 20;
 
 /// What an operation means to do, for the record.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -172,7 +85,7 @@ impl GuardedFilesView<'_> {
         match &result {
             Ok(_) if intent == Intent::Write => {
                 let path = self.files.path(descriptor, path);
-                note(&mut self.files.written, path);
+                self.files.note_written(path);
             }
             Ok(_) => {}
             Err(error) => self.note_refusal(intent, descriptor, path, error),
@@ -180,15 +93,42 @@ impl GuardedFilesView<'_> {
         result
     }
 
+    /// The records' names for an operation on two paths.
+    fn two_names(
+        &self,
+        from: &Resource<Descriptor>,
+        path: &str,
+        to: &Resource<Descriptor>,
+        new_path: &str,
+    ) -> FsResult<[String; 2]> {
+        check_length(path)?;
+        check_length(new_path)?;
+        Ok([self.files.path(from.rep(), path), self.files.path(to.rep(), new_path)])
+    }
+
+    /// Notes both names of what was done, or the pair that was refused.
+    fn noted_two(&mut self, [from, to]: [String; 2], result: FsResult<()>) -> FsResult<()> {
+        match &result {
+            Ok(()) => {
+                self.files.note_written(from);
+                self.files.note_written(to);
+            }
+            Err(error) => {
+                self.note_refusal(Intent::Write, ROOT, &format!("{from} → {to}"), error);
+            }
+        }
+        result
+    }
+
     fn note_refusal(&self, intent: Intent, descriptor: u32, path: &str, error: &FsError) {
         let reason = match (error.downcast_ref(), intent) {
-            (Some(ErrorCode::NotPermitted), Intent::Write) if self.is_read_only() => {
+            (Some(ErrorCode::NotPermitted), Intent::Write) if self.files.is_read_only() => {
                 "this call may only read"
             }
             (Some(ErrorCode::NotPermitted), _) => {
                 "it leads out of the workspace, or the system protects it"
             }
-            (Some(ErrorCode::NoEntry), _) if self.means_the_host(descriptor, path) => {
+            (Some(ErrorCode::NoEntry), _) if self.files.means_the_host(descriptor, path) => {
                 "it is not in the workspace, and nothing outside it can be reached"
             }
             _ => return,
@@ -201,26 +141,6 @@ impl GuardedFilesView<'_> {
         self.files.denials.note(operation, &path, reason);
     }
 
-    fn is_read_only(&self) -> bool {
-        self.files.preopen.as_ref().is_some_and(|dir| dir.perms == FsPerms::ReadOnly)
-    }
-
-    /// A guest's libc strips the leading `/`, so `/etc/passwd` arrives as `etc/passwd`. It was
-    /// meant as a path of the host where its first part is missing here and there on the host.
-    /// Plugins that look at their arguments themselves never send such a path.
-    fn means_the_host(&self, descriptor: u32, path: &str) -> bool {
-        if self.files.checks_paths {
-            return false;
-        }
-        let path = self.files.path(descriptor, path);
-        let Some(first) = path.split('/').find(|part| !matches!(*part, "" | ".")) else {
-            return false;
-        };
-        let Some(workspace) = &self.files.preopen else { return false };
-        let here = cap::stat(&workspace.dir, Path::new(first), cap::FollowSymlinks::No);
-        here.is_err() && fs::symlink_metadata(Path::new("/").join(first)).is_ok()
-    }
-
     fn open(
         &self,
         descriptor: &Resource<Descriptor>,
@@ -229,6 +149,7 @@ impl GuardedFilesView<'_> {
         create: types::OpenFlags,
         flags: types::DescriptorFlags,
     ) -> FsResult<Descriptor> {
+        check_length(path)?;
         let dir = self.dir(descriptor)?;
         let wants = |flag| flags.contains(flag);
         let creates = create.contains(types::OpenFlags::CREATE);
@@ -266,11 +187,11 @@ impl GuardedFilesView<'_> {
         let mut mode = OpenMode::empty();
         mode.set(OpenMode::READ, reads);
         mode.set(OpenMode::WRITE, writes);
-        if metadata.is_dir() {
+        if metadata.is_dir() && !self.files.is_system_state(&opened)? {
             Ok(Descriptor::Dir(Dir::new(opened, dir.perms, mode, IN_PLACE)))
-        } else if directory {
+        } else if directory && !metadata.is_dir() {
             Err(ErrorCode::NotDirectory.into())
-        } else if metadata.is_file() {
+        } else if metadata.is_file() && !self.files.is_system_state(&opened)? {
             // Truncated here and not by the open itself: only what was checked may be changed.
             if truncates {
                 opened.set_len(0)?;
@@ -280,7 +201,7 @@ impl GuardedFilesView<'_> {
             self.files.denials.note(
                 "open",
                 &self.files.path(descriptor.rep(), path),
-                "only regular files and folders can be opened",
+                "only regular files and folders of a disk can be opened",
             );
             Err(ErrorCode::Access.into())
         }
@@ -334,13 +255,14 @@ impl HostDescriptor for GuardedFilesView<'_> {
         let opened = match self.noted(intent, fd.rep(), &path, opened) {
             Ok(opened) => opened,
             Err(error) => {
-                self.files.open -= 1;
+                self.files.give_handle_back();
                 return Err(error);
             }
         };
         let guest_path = self.files.path(fd.rep(), &path);
-        if intent == Intent::Read && matches!(opened, Descriptor::File(_)) {
-            note(&mut self.files.read, guest_path.clone());
+        let reads = intent == Intent::Read || flags.contains(types::DescriptorFlags::READ);
+        if reads && matches!(opened, Descriptor::File(_)) {
+            self.files.note_read(guest_path.clone());
         }
         let opened = self.table.push(opened)?;
         self.files.paths.insert(opened.rep(), guest_path.into());
@@ -349,7 +271,7 @@ impl HostDescriptor for GuardedFilesView<'_> {
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> wasmtime::Result<()> {
         self.files.paths.remove(&fd.rep());
-        self.files.open = self.files.open.saturating_sub(1);
+        self.files.give_handle_back();
         HostDescriptor::drop(&mut self.stock(), fd)
     }
 
@@ -418,9 +340,10 @@ impl HostDescriptor for GuardedFilesView<'_> {
     async fn write(
         &mut self,
         fd: Resource<Descriptor>,
-        bytes: Vec<u8>,
+        mut bytes: Vec<u8>,
         offset: u64,
     ) -> FsResult<u64> {
+        bytes.truncate(WRITE);
         self.stock().write(fd, bytes, offset).await
     }
 
@@ -429,6 +352,7 @@ impl HostDescriptor for GuardedFilesView<'_> {
         fd: Resource<Descriptor>,
         path: String,
     ) -> FsResult<()> {
+        check_length(&path)?;
         let rep = fd.rep();
         let result = self.stock().create_directory_at(fd, path.clone()).await;
         self.noted(Intent::Write, rep, &path, result)
@@ -444,6 +368,7 @@ impl HostDescriptor for GuardedFilesView<'_> {
         flags: types::PathFlags,
         path: String,
     ) -> FsResult<types::DescriptorStat> {
+        check_length(&path)?;
         let rep = fd.rep();
         let result = self.stock().stat_at(fd, flags, path.clone()).await;
         self.noted(Intent::Read, rep, &path, result)
@@ -457,6 +382,7 @@ impl HostDescriptor for GuardedFilesView<'_> {
         accessed: types::NewTimestamp,
         modified: types::NewTimestamp,
     ) -> FsResult<()> {
+        check_length(&path)?;
         let rep = fd.rep();
         let result = self.stock().set_times_at(fd, flags, path.clone(), accessed, modified).await;
         self.noted(Intent::Write, rep, &path, result)
@@ -470,12 +396,13 @@ impl HostDescriptor for GuardedFilesView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        let rep = new_fd.rep();
-        let result = self.stock().link_at(fd, flags, path, new_fd, new_path.clone()).await;
-        self.noted(Intent::Write, rep, &new_path, result)
+        let names = self.two_names(&fd, &path, &new_fd, &new_path)?;
+        let result = self.stock().link_at(fd, flags, path, new_fd, new_path).await;
+        self.noted_two(names, result)
     }
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
+        check_length(&path)?;
         let rep = fd.rep();
         let result = self.stock().readlink_at(fd, path.clone()).await;
         self.noted(Intent::Read, rep, &path, result)
@@ -486,6 +413,7 @@ impl HostDescriptor for GuardedFilesView<'_> {
         fd: Resource<Descriptor>,
         path: String,
     ) -> FsResult<()> {
+        check_length(&path)?;
         let rep = fd.rep();
         let result = self.stock().remove_directory_at(fd, path.clone()).await;
         self.noted(Intent::Write, rep, &path, result)
@@ -498,10 +426,9 @@ impl HostDescriptor for GuardedFilesView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        let (rep, new_rep) = (fd.rep(), new_fd.rep());
-        let result = self.stock().rename_at(fd, path.clone(), new_fd, new_path.clone()).await;
-        let result = self.noted(Intent::Write, rep, &path, result);
-        self.noted(Intent::Write, new_rep, &new_path, result)
+        let names = self.two_names(&fd, &path, &new_fd, &new_path)?;
+        let result = self.stock().rename_at(fd, path, new_fd, new_path).await;
+        self.noted_two(names, result)
     }
 
     async fn symlink_at(
@@ -510,12 +437,15 @@ impl HostDescriptor for GuardedFilesView<'_> {
         target: String,
         path: String,
     ) -> FsResult<()> {
+        check_length(&path)?;
+        check_length(&target)?;
         let rep = fd.rep();
         let result = self.stock().symlink_at(fd, target, path.clone()).await;
         self.noted(Intent::Write, rep, &path, result)
     }
 
     async fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
+        check_length(&path)?;
         let rep = fd.rep();
         let result = self.stock().unlink_file_at(fd, path.clone()).await;
         self.noted(Intent::Write, rep, &path, result)
@@ -565,6 +495,7 @@ impl HostDescriptor for GuardedFilesView<'_> {
         flags: types::PathFlags,
         path: String,
     ) -> FsResult<types::MetadataHashValue> {
+        check_length(&path)?;
         let rep = fd.rep();
         let result = self.stock().metadata_hash_at(fd, flags, path.clone()).await;
         self.noted(Intent::Read, rep, &path, result)
@@ -588,7 +519,7 @@ impl HostDirectoryEntryStream for GuardedFilesView<'_> {
     }
 
     fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
-        self.files.open = self.files.open.saturating_sub(1);
+        self.files.give_handle_back();
         self.table.delete(Resource::<Listing>::new_own(stream.rep()))?;
         Ok(())
     }

@@ -17,7 +17,8 @@ const PROGRESS_MESSAGE: usize = 200;
 pub(crate) struct HostContext {
     observer: CallObserver,
     log: BoundedText,
-    emitted: BoundedText,
+    /// Bytes of output that may still be shown.
+    emit_left: usize,
     emit_cut: bool,
     last_progress: Option<Instant>,
     last_step_shown: bool,
@@ -28,7 +29,7 @@ impl HostContext {
         Self {
             observer,
             log: BoundedText::new(limits.output),
-            emitted: BoundedText::new(limits.output),
+            emit_left: limits.output,
             emit_cut: false,
             last_progress: None,
             last_step_shown: false,
@@ -71,14 +72,17 @@ impl Host for CallState {
     }
 
     fn emit(&mut self, text: String) -> wasmtime::Result<()> {
-        let taken = self.host.emitted.push(text.as_bytes());
         let mut shown = text;
-        if taken < shown.len() && !self.host.emit_cut {
+        if shown.len() > self.host.emit_left {
+            if self.host.emit_cut {
+                return Ok(());
+            }
             self.host.emit_cut = true;
-            shown.truncate(shown.floor_char_boundary(taken));
+            shown.truncate(shown.floor_char_boundary(self.host.emit_left));
+            self.host.emit_left = 0;
             shown.push_str("\n[more output was dropped]\n");
-        } else if taken < shown.len() {
-            return Ok(());
+        } else {
+            self.host.emit_left -= shown.len();
         }
         if !shown.is_empty() {
             (self.host.observer)(CallUpdate::Output { text: shown });

@@ -17,6 +17,7 @@ mod names;
 mod output;
 mod plugin;
 mod prepared;
+mod sockets;
 mod state;
 mod stdio;
 mod toolbox;

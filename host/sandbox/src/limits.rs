@@ -24,7 +24,7 @@ pub struct Limits {
     pub result_data: usize,
     /// Bytes of each of log, emitted text, standard output and standard error.
     pub output: usize,
-    /// Handles of every kind that the guest holds at a time.
+    /// Files and folders that the guest holds open at a time.
     pub handles: usize,
     /// Random bytes in one request.
     pub random: u64,
@@ -53,8 +53,8 @@ impl Limits {
     /// The limits under which a plugin is asked for its tools: it only has to answer.
     pub(crate) fn describing(self) -> Self {
         Self {
-            deadline: self.deadline.min(Duration::from_secs(10)),
-            fuel: self.fuel.min(20_000_000_000),
+            deadline: self.deadline.min(Duration::from_secs(5)),
+            fuel: self.fuel.min(10_000_000_000),
             ..self
         }
     }
@@ -138,5 +138,29 @@ impl ResourceLimiter for MemoryLimiter {
 
     fn tables(&self) -> usize {
         self.tables
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memories_and_tables_are_summed() {
+        let mut limiter = MemoryLimiter::new(&Limits { memory: 1_000, ..Limits::default() });
+        // Each far below the limit, and over it together.
+        assert!(limiter.memory_growing(0, 400, None).unwrap());
+        assert!(limiter.memory_growing(0, 400, None).unwrap());
+        assert!(limiter.table_growing(0, 20, None).unwrap());
+        assert!(!limiter.refused);
+        assert!(!limiter.table_growing(20, 26, None).unwrap());
+        assert!(limiter.refused);
+        assert!(!limiter.memory_growing(400, 441, None).unwrap());
+        assert!(limiter.memory_growing(400, 440, None).unwrap());
+        assert_eq!(limiter.peak, 1_000);
+        // What a module sets for itself is refused without being our limit.
+        let mut limiter = MemoryLimiter::new(&Limits::default());
+        assert!(!limiter.memory_growing(0, 200, Some(100)).unwrap());
+        assert!(!limiter.refused);
     }
 }

@@ -21,43 +21,70 @@ pub(crate) fn convert(output: types::Output, limits: &Limits) -> Result<ToolOutp
             )
         })?),
     };
-    let mut left = Room { text: limits.result_text, data: limits.result_data };
-    let content = output
+    let pieces = output.content.len();
+    let mut room = Room { text: limits.result_text, data: limits.result_data, cut: 0 };
+    let mut content = output
         .content
         .into_iter()
-        .map(|content| left.take(content, limits))
+        .take(PIECES)
+        .map(|content| room.take(content, limits))
         .collect::<Result<Vec<_>, _>>()?;
     // A text of nothing says nothing, and model servers refuse it.
-    let content = content
-        .into_iter()
-        .filter(|content| !matches!(content, Content::Text { text } if text.is_empty()))
-        .collect();
+    content.retain(|content| !matches!(content, Content::Text { text } if text.is_empty()));
+    let mut left_out = Vec::new();
+    if room.cut > 0 {
+        left_out.push(format!("{} bytes of text", room.cut));
+    }
+    if pieces > PIECES {
+        left_out.push(format!("{} of {pieces} pieces", pieces - PIECES));
+    }
+    if !left_out.is_empty() {
+        let text = format!(
+            "[cut here: {} left out; ask for a part of it to see the rest]",
+            left_out.join(" and ")
+        );
+        content.push(Content::Text { text });
+    }
     Ok(ToolOutput { content, structured })
 }
+
+/// Pieces of content in one result.
+const PIECES: usize = 100;
 
 /// What a result may still hold.
 struct Room {
     text: usize,
     data: usize,
+    /// Bytes of text that found no room.
+    cut: usize,
 }
 
 impl Room {
     fn take(&mut self, content: types::Content, limits: &Limits) -> Result<Content, ToolError> {
         Ok(match content {
-            types::Content::Text(text) => {
-                let text = cut(text, self.text);
-                self.text = self.text.saturating_sub(text.len());
-                Content::Text { text }
-            }
+            types::Content::Text(text) => Content::Text { text: self.text(text) },
             types::Content::Image(blob) => Content::Image(self.blob(blob, limits)?),
             types::Content::Audio(blob) => Content::Audio(self.blob(blob, limits)?),
             types::Content::File(blob) => Content::File(self.blob(blob, limits)?),
             types::Content::Link(link) => Content::Link {
-                uri: shorten(&link.uri, 2_000),
-                title: link.title.map(|title| shorten(&title, 200)),
-                media_type: link.media_type.map(|media_type| shorten(&media_type, 100)),
+                uri: self.text(shorten(&link.uri, 2_000)),
+                title: link.title.map(|title| self.text(shorten(&title, 200))),
+                media_type: link.media_type.map(|kind| self.text(shorten(&kind, 100))),
             },
         })
+    }
+
+    /// Cuts a text on a character boundary to what there is room for.
+    fn text(&mut self, mut text: String) -> String {
+        let whole = text.len();
+        text.truncate(text.floor_char_boundary(self.text));
+        self.text -= text.len();
+        self.cut += whole - text.len();
+        if text.len() < whole {
+            // What follows a cut is left out, even where it would fit.
+            self.text = 0;
+        }
+        text
     }
 
     fn blob(&mut self, blob: types::Blob, limits: &Limits) -> Result<Blob, ToolError> {
@@ -79,19 +106,6 @@ fn too_large(what: &str, size: usize, limit: usize) -> ToolError {
         ToolErrorKind::OutputLimit,
         format!("it returned {size} bytes of {what}, and a result holds {limit}; ask for less"),
     )
-}
-
-/// Cuts a text on a character boundary and says so.
-fn cut(mut text: String, limit: usize) -> String {
-    if text.len() > limit {
-        let whole = text.len();
-        text.truncate(text.floor_char_boundary(limit));
-        let left_out = whole - text.len();
-        text.push_str(&format!(
-            "\n[{left_out} of {whole} bytes were cut here: ask for a part of it to see the rest]"
-        ));
-    }
-    text
 }
 
 /// The first characters of a text.
@@ -123,7 +137,8 @@ pub(crate) fn failure(failure: types::Failure, limits: &Limits) -> ToolError {
     let message = if message.trim().is_empty() {
         format!("the tool failed ({kind}) and did not say why")
     } else {
-        cut(message, limit)
+        let end = message.floor_char_boundary(limit);
+        if end < message.len() { format!("{}…", &message[..end]) } else { message }
     };
     ToolError { kind, message, retry_after_ms }
 }
@@ -136,7 +151,10 @@ pub(crate) fn size(output: &ToolOutput) -> usize {
         .map(|content| match content {
             Content::Text { text } => text.len(),
             Content::Image(blob) | Content::Audio(blob) | Content::File(blob) => blob.data.len(),
-            Content::Link { uri, .. } => uri.len(),
+            Content::Link { uri, title, media_type } => {
+                let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+                uri.len() + length(title) + length(media_type)
+            }
         })
         .sum()
 }
@@ -149,32 +167,50 @@ mod tests {
         types::Output { content: vec![types::Content::Text(text.to_owned())], structured: None }
     }
 
+    fn texts(output: &ToolOutput) -> Vec<&str> {
+        let text = |content| match content {
+            &Content::Text { ref text } => text.as_str(),
+            _ => "not a text",
+        };
+        output.content.iter().map(text).collect()
+    }
+
     #[test]
     fn long_text_is_cut_on_a_character_boundary_and_says_so() {
         let limits = Limits { result_text: 5, ..Limits::default() };
-        let output = convert(text("ääää"), &limits).unwrap();
         assert_eq!(
-            output,
-            ToolOutput::text(
-                "ää\n[4 of 8 bytes were cut here: ask for a part of it to see the rest]"
-            )
+            texts(&convert(text("ääää"), &limits).unwrap()),
+            ["ää", "[cut here: 4 bytes of text left out; ask for a part of it to see the rest]"]
         );
     }
 
     #[test]
     fn the_limit_holds_over_all_texts_together() {
         let limits = Limits { result_text: 4, ..Limits::default() };
-        let content = vec![types::Content::Text("abc".into()), types::Content::Text("def".into())];
-        let output = convert(types::Output { content, structured: None }, &limits).unwrap();
-        let texts: Vec<_> = output
-            .content
-            .iter()
-            .map(|content| match content {
-                Content::Text { text } => text.lines().next().unwrap_or_default(),
-                _ => "",
-            })
-            .collect();
-        assert_eq!(texts, ["abc", "d"]);
+        let content = ["abc", "def", "g"].map(|text| types::Content::Text(text.into()));
+        let output = types::Output { content: content.into(), structured: None };
+        assert_eq!(
+            texts(&convert(output, &limits).unwrap()),
+            [
+                "abc",
+                "d",
+                "[cut here: 3 bytes of text left out; ask for a part of it to see the rest]"
+            ]
+        );
+    }
+
+    #[test]
+    fn pieces_and_links_are_bounded_too() {
+        let link = types::Content::Link(types::Link {
+            uri: "x".repeat(2_000),
+            title: None,
+            media_type: None,
+        });
+        let output = types::Output { content: vec![link; 100_000], structured: None };
+        let output = convert(output, &Limits::default()).unwrap();
+        assert_eq!(output.content.len(), PIECES + 1);
+        assert!(size(&output) < (64 << 10) + 200, "{}", size(&output));
+        assert!(texts(&output)[PIECES].contains("99900 of 100000 pieces"), "{:?}", texts(&output));
     }
 
     #[test]

@@ -4,14 +4,14 @@ use crate::{
     bindings::{self, PluginPre, types},
     cache::{self, Cache},
     call::{self, CallSetup},
-    filesystem::Workspace,
     limits::Limits,
     names,
     state::CallState,
 };
 use belljar_capability::World;
 use belljar_types::{Hints, ToolDefinition, ToolError, ToolSource};
-use cap_std::fs::Dir;
+use cap_fs_ext::OpenOptionsSyncExt;
+use cap_std::fs::{Dir, OpenOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
@@ -92,6 +92,7 @@ pub enum LoadError {
 }
 
 /// Where a plugin's bytes are.
+#[derive(Clone)]
 pub(crate) enum PluginBytes {
     Embedded(&'static [u8]),
     /// A file in a folder of plugins; read again where the compile cache has nothing.
@@ -104,8 +105,14 @@ pub(crate) enum PluginBytes {
 impl PluginBytes {
     /// Reads the bytes of a file that may be anything.
     pub(crate) fn read_file(folder: &Dir, name: &str) -> Result<Vec<u8>, LoadError> {
-        let file = folder.open(name).map_err(LoadError::Read)?;
+        // A FIFO in the place of the file must not hold us.
+        let mut options = OpenOptions::new();
+        options.read(true).nonblock(true);
+        let file = folder.open_with(name, &options).map_err(LoadError::Read)?;
         let metadata = file.metadata().map_err(LoadError::Read)?;
+        if !metadata.is_file() {
+            return Err(LoadError::NotAPluginFile("is not a regular file"));
+        }
         if metadata.len() > COMPONENT_SIZE {
             return Err(LoadError::TooLarge { size: metadata.len() });
         }
@@ -153,12 +160,13 @@ pub(crate) struct Plugin {
     ready: Mutex<Option<PluginPre<CallState>>>,
 }
 
-/// What plugins are loaded with.
-pub(crate) struct Loader<'a> {
-    pub(crate) engine: &'a Engine,
-    pub(crate) linker: &'a Linker<CallState>,
-    pub(crate) cache: Option<&'a Cache>,
-    pub(crate) limits: &'a Limits,
+/// What plugins are loaded with; clones share it.
+#[derive(Clone)]
+pub(crate) struct Loader {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Arc<Linker<CallState>>,
+    pub(crate) cache: Option<Arc<Cache>>,
+    pub(crate) limits: Limits,
 }
 
 /// Calls of one plugin that may run at a time.
@@ -168,25 +176,21 @@ impl Plugin {
     /// Takes a plugin: from the cache where its digest is known, else by compiling it and asking
     /// it for its tools in an empty world.
     pub(crate) async fn load(
-        loader: &Loader<'_>,
+        loader: &Loader,
         name: &str,
         digest: &str,
         bytes: PluginBytes,
-        read: Option<&[u8]>,
         granted: World,
     ) -> Result<Self, LoadError> {
         let bundled = matches!(bytes, PluginBytes::Embedded(_));
         let source = ToolSource { plugin: name.into(), digest: digest.into() };
-        let cached = loader.cache.and_then(|cache| cache.tools::<Vec<DescribedTool>>(digest));
+        let cached = loader.cache.as_ref().and_then(|cache| cache.tools(digest));
         let (described, ready) = match cached {
             Some(described) => (described, None),
             None => {
-                let pre = match read {
-                    Some(read) => prepare(loader, digest, read)?,
-                    None => prepare(loader, digest, &bytes.get(digest)?)?,
-                };
+                let pre = compile(loader, digest, &bytes).await?;
                 let described = describe(&pre, loader.limits.describing()).await?;
-                if let Some(cache) = loader.cache {
+                if let Some(cache) = &loader.cache {
                     cache.keep_tools(digest, &described);
                 }
                 (described, Some(pre))
@@ -213,13 +217,14 @@ impl Plugin {
     }
 
     /// The plugin, ready to be instantiated. Compiles where the cache has nothing: blocks.
-    pub(crate) fn ready(&self, loader: &Loader<'_>) -> Result<PluginPre<CallState>, LoadError> {
+    pub(crate) fn ready(&self, loader: &Loader) -> Result<PluginPre<CallState>, LoadError> {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pre) = &*ready {
             return Ok(pre.clone());
         }
         let digest = &self.source.digest;
-        let cached = loader.cache.and_then(|cache| cache.component(loader.engine, digest));
+        let cached =
+            loader.cache.as_ref().and_then(|cache| cache.component(&loader.engine, digest));
         let pre = match cached {
             Some(component) => link(loader, &component)?,
             None => prepare(loader, digest, &self.bytes.get(digest)?)?,
@@ -246,20 +251,29 @@ fn definition(source: &ToolSource, bundled: bool, tool: DescribedTool) -> ToolDe
     }
 }
 
-/// Checks, compiles and links.
-fn prepare(
-    loader: &Loader<'_>,
+/// Compiles on a thread that may block: a large component takes seconds.
+async fn compile(
+    loader: &Loader,
     digest: &str,
-    bytes: &[u8],
+    bytes: &PluginBytes,
 ) -> Result<PluginPre<CallState>, LoadError> {
+    let (loader, digest, bytes) = (loader.clone(), digest.to_owned(), bytes.clone());
+    let compiled =
+        tokio::task::spawn_blocking(move || prepare(&loader, &digest, &bytes.get(&digest)?));
+    compiled.await.map_err(|_| LoadError::Invalid("the compiler failed on it".to_owned()))?
+}
+
+/// Checks, compiles and links.
+fn prepare(loader: &Loader, digest: &str, bytes: &[u8]) -> Result<PluginPre<CallState>, LoadError> {
     check_kind(bytes)?;
-    if let Some(component) = loader.cache.and_then(|cache| cache.component(loader.engine, digest)) {
+    let cache = loader.cache.as_ref();
+    if let Some(component) = cache.and_then(|cache| cache.component(&loader.engine, digest)) {
         return link(loader, &component);
     }
-    let component = Component::from_binary(loader.engine, bytes)
+    let component = Component::from_binary(&loader.engine, bytes)
         .map_err(|error| LoadError::Invalid(one_line(&error)))?;
     let pre = link(loader, &component)?;
-    if let Some(cache) = loader.cache {
+    if let Some(cache) = cache {
         cache.keep_component(digest, &component);
     }
     Ok(pre)
@@ -284,10 +298,10 @@ fn check_kind(bytes: &[u8]) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn link(loader: &Loader<'_>, component: &Component) -> Result<PluginPre<CallState>, LoadError> {
+fn link(loader: &Loader, component: &Component) -> Result<PluginPre<CallState>, LoadError> {
     let exported = component.component_type();
     let versions: Vec<&str> = exported
-        .exports(loader.engine)
+        .exports(&loader.engine)
         .filter_map(|(name, _)| name.strip_prefix(bindings::INTERFACE)?.strip_prefix('@'))
         .collect();
     match versions.as_slice() {
@@ -318,7 +332,7 @@ async fn describe(
         let setup = CallSetup {
             limits: &limits,
             world: World::default(),
-            workspace: None::<&Workspace>,
+            workspace: None,
             observer: Arc::new(|_| {}),
             checks_paths: false,
         };

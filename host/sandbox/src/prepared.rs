@@ -105,14 +105,14 @@ impl Prepared {
                 return Ok(());
             }
             Some(ApprovalAnswer::NoBecause(reason)) => {
-                format!("denied: the user refused this call of `{name}` and says: {reason}")
+                format!("the user refused this call of `{name}` and says: {reason}")
             }
             Some(_) => format!(
-                "denied: the user refused this call of `{name}`; do not repeat it, do something \
+                "the user refused this call of `{name}`; do not repeat it, do something \
                  else or ask what they want"
             ),
             None => format!(
-                "denied: `{name}` needs the user's approval and nobody is there to ask; do without \
+                "`{name}` needs the user's approval and nobody is there to ask; do without \
                  it, or tell the user that `--allow {}` allows it",
                 rule_for(&self.definition)
             ),
@@ -131,7 +131,7 @@ impl Prepared {
             () = cancel.cancelled() => {
                 return Err(ToolError::new(
                     ToolErrorKind::Canceled,
-                    "canceled by the user before it ran",
+                    "interrupted by the user before it ran",
                 ));
             }
         };
@@ -148,14 +148,19 @@ impl Prepared {
         let token = cancel.child_token();
         let _end_with_us = token.clone().drop_guard();
         // Guests run on threads of their own: one that is stuck in the kernel holds up nobody.
+        let started = Instant::now();
+        let world = call.world;
         let guest = spawn_blocking(move || {
             let _permits = permits;
-            self.run_guest(&pre, &runtime, observer, &token)
+            self.run_guest(&pre, world, &runtime, observer, &token)
         });
-        tokio::select! {
-            ended = guest => Ok(call.report(ended.map_err(host_failed)?)),
+        let ended = tokio::select! {
+            ended = guest => ended.map_err(host_failed),
             () = overdue(limits.deadline, cancel) => Err(left_behind(&limits, cancel)),
-        }
+        };
+        // Nobody came back to say what the call used, but that it ran must be known.
+        let lost = |error| CallOutcome::lost(error, &limits, started.elapsed());
+        Ok(call.report(ended.unwrap_or_else(lost)))
     }
 
     /// Waits for a place to run in, with the plugin compiled.
@@ -172,7 +177,7 @@ impl Prepared {
             Some(pre) => pre,
             None => {
                 let (plugin, inner) = (Arc::clone(&self.plugin), Arc::clone(&self.inner));
-                let loaded = spawn_blocking(move || plugin.ready(&inner.loader()));
+                let loaded = spawn_blocking(move || plugin.ready(&inner.loader));
                 loaded.await.map_err(host_failed)?.map_err(|error| {
                     let name = &self.plugin.source.plugin;
                     let message = format!("the plugin `{name}` cannot be loaded: it {error}");
@@ -187,6 +192,7 @@ impl Prepared {
     fn run_guest(
         &self,
         pre: &PluginPre<CallState>,
+        world: World,
         runtime: &Handle,
         observer: CallObserver,
         cancel: &CancellationToken,
@@ -194,7 +200,7 @@ impl Prepared {
         let limits = &self.inner.limits;
         let setup = CallSetup {
             limits,
-            world: self.world(),
+            world,
             workspace: self.inner.workspace.as_ref(),
             observer,
             checks_paths: self.plugin.bundled,
@@ -228,7 +234,7 @@ fn left_behind(limits: &Limits, cancel: &CancellationToken) -> ToolError {
     const STUCK: &str = "; it is stuck in a system call, and its thread was left behind";
     if cancel.is_cancelled() {
         let message =
-            format!("canceled by the user while it ran, and may have taken effect{STUCK}");
+            format!("interrupted by the user while it ran, and may have taken effect{STUCK}");
         return ToolError::new(ToolErrorKind::Canceled, message);
     }
     let mut error = call::deadline_error(limits);
@@ -243,9 +249,14 @@ fn host_failed(_: JoinError) -> ToolError {
     )
 }
 
-/// The rule that would allow a tool.
+/// The rule that would allow a tool, and no other.
 fn rule_for(tool: &ToolDefinition) -> String {
-    format!("{}/{}", tool.source.plugin, tool.tool)
+    // A bundled tool's bare name says too little to a reader; any other's names its plugin.
+    if tool.name == tool.tool {
+        format!("{}/{}", tool.source.plugin, tool.tool)
+    } else {
+        tool.name.to_string()
+    }
 }
 
 /// The model reads what was refused, and what the person it works for can do about it.
@@ -253,18 +264,18 @@ pub(crate) fn refusal(tool: &ToolDefinition, decision: &Decision) -> ToolError {
     let name = &tool.name;
     let message = match &decision.by {
         DecidedBy::Rule { rule } => {
-            format!("denied: the rule `{rule}` does not let `{name}` run; do without it")
+            format!("the rule `{rule}` does not let `{name}` run; do without it")
         }
         DecidedBy::Mode { mode: mode @ PermissionMode::Plan } => format!(
-            "denied: the permission mode `{mode}` lets nothing change, and `{name}` may; plan the \
+            "the permission mode `{mode}` lets nothing change, and `{name}` may; plan the \
              change instead of making it"
         ),
         DecidedBy::Mode { mode } => format!(
-            "denied: the permission mode `{mode}` lets `{name}` run only where a rule allows it; \
+            "the permission mode `{mode}` lets `{name}` run only where a rule allows it; \
              do without it, or tell the user that `--allow {}` allows it",
             rule_for(tool)
         ),
-        DecidedBy::Person => format!("denied: the user refused `{name}`"),
+        DecidedBy::Person => format!("the user refused `{name}`"),
     };
     ToolError::new(ToolErrorKind::Denied, message)
 }
@@ -323,7 +334,7 @@ fn with_denials(error: ToolError, denied: &[Denial]) -> ToolError {
     }
     let mut message = error.message;
     for Denial { operation, target, reason } in denied.iter().take(TOLD) {
-        message.push_str(&format!("\ndenied: {operation} `{target}`: {reason}"));
+        message.push_str(&format!("\nrefused: {operation} `{target}`: {reason}"));
     }
     if denied.len() > TOLD {
         message.push_str(&format!("\nand {} more", denied.len() - TOLD));

@@ -12,13 +12,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 use wasmtime::{CallHook, component::ResourceTable};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, sockets::SocketAddrUse};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 /// Distinct denials kept for a receipt; a guest that tries more is told the same, uncounted.
 const DENIALS: usize = 100;
 
-/// What the host refused during a call. Socket checks run outside the store, hence the lock.
+/// What the host refused during a call; clones share the list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Denials(Arc<Mutex<Vec<Denial>>>);
 
@@ -42,24 +43,30 @@ impl Denials {
 
 /// When a call must be over, and how much of it went by in the host.
 ///
-/// The clock is looked at whenever the guest calls the host: a guest that does little but call the
-/// host burns next to no fuel, and most host functions never give way to the deadline's timer.
-#[derive(Clone, Copy, Debug)]
+/// It is looked at whenever the guest calls the host, and so is whether the call was cancelled: a
+/// guest that does little but call the host burns next to no fuel, and most host functions never
+/// give way to the deadline's timer.
+#[derive(Clone, Debug)]
 pub(crate) struct CallClock {
     deadline: Instant,
+    cancel: CancellationToken,
     entered_host: Instant,
     pub(crate) in_host: Duration,
 }
 
-/// The error that a host function ends a call with once its time is up.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the call's deadline has passed")]
-pub(crate) struct DeadlinePassed;
+/// What ends a call on its way into the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TimeUp {
+    #[error("the call's deadline has passed")]
+    Deadline,
+    #[error("the call was canceled")]
+    Canceled,
+}
 
 impl CallClock {
-    pub(crate) fn start(deadline: Duration) -> Self {
+    pub(crate) fn start(deadline: Duration, cancel: CancellationToken) -> Self {
         let now = Instant::now();
-        Self { deadline: now + deadline, entered_host: now, in_host: Duration::ZERO }
+        Self { deadline: now + deadline, cancel, entered_host: now, in_host: Duration::ZERO }
     }
 
     /// For the store, which reports each way that a call goes between guest and host.
@@ -68,7 +75,10 @@ impl CallClock {
             CallHook::CallingHost => {
                 self.entered_host = Instant::now();
                 if self.entered_host >= self.deadline {
-                    return Err(DeadlinePassed.into());
+                    return Err(TimeUp::Deadline.into());
+                }
+                if self.cancel.is_cancelled() {
+                    return Err(TimeUp::Canceled.into());
                 }
             }
             CallHook::ReturningFromHost => self.in_host += self.entered_host.elapsed(),
@@ -77,7 +87,7 @@ impl CallClock {
         Ok(())
     }
 
-    pub(crate) fn left(self) -> Duration {
+    pub(crate) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 }
@@ -120,30 +130,10 @@ impl CallState {
 
         let mut table = ResourceTable::new();
         // The runtime traps at this cap; the guard's own, which guests can handle, lies below.
-        table.set_max_capacity(limits.handles.saturating_mul(4).saturating_add(64));
+        table.set_max_capacity(limits.handles.saturating_add(64));
 
         let mut wasi = WasiCtx::builder();
-        wasi.stdout(stdout.clone())
-            .stderr(stderr.clone())
-            .max_random_size(limits.random)
-            // Every Python component imports sockets, so they are there, and lead nowhere.
-            .allow_tcp(true)
-            .allow_udp(true)
-            .allow_ip_name_lookup(false);
-        let refused = denials.clone();
-        wasi.socket_addr_check(move |address, used_for| {
-            // A connection begins by binding to no address in particular, which reaches nobody;
-            // letting that pass means that the record names where it wanted to go.
-            let implicit = address.ip().is_unspecified() && address.port() == 0;
-            let operation = match used_for {
-                SocketAddrUse::TcpBind if implicit => return Box::pin(async { true }),
-                SocketAddrUse::TcpConnect | SocketAddrUse::UdpSend => "connect",
-                SocketAddrUse::TcpListen => "listen",
-                _ => "bind",
-            };
-            refused.note(operation, &address.to_string(), "no network is granted to this plugin");
-            Box::pin(async { false })
-        });
+        wasi.stdout(stdout.clone()).stderr(stderr.clone()).max_random_size(limits.random);
 
         let files = FilesContext::new(
             world.workspace.zip(workspace),

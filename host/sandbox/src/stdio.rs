@@ -15,10 +15,15 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
+/// What is kept of the end of a text that was cut, in bytes: a guest's last words are there.
+const TAIL: usize = 2_000;
+
 /// Text that grows up to a limit.
 #[derive(Debug)]
 pub(crate) struct BoundedText {
     bytes: Vec<u8>,
+    /// The end of what was dropped.
+    tail: Vec<u8>,
     limit: usize,
     /// Bytes that were dropped.
     dropped: u64,
@@ -26,15 +31,25 @@ pub(crate) struct BoundedText {
 
 impl BoundedText {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit, dropped: 0 }
+        Self { bytes: Vec::new(), tail: Vec::new(), limit, dropped: 0 }
     }
 
-    /// Takes what there is room for, and says how many bytes that was.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> usize {
-        let taken = bytes.len().min(self.limit - self.bytes.len());
-        self.bytes.extend_from_slice(&bytes[..taken]);
-        self.dropped += (bytes.len() - taken) as u64;
-        taken
+    /// Takes what there is room for.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let room = self.limit.saturating_sub(self.bytes.len());
+        let (taken, rest) = bytes.split_at(bytes.len().min(room));
+        self.bytes.extend_from_slice(taken);
+        if !rest.is_empty() {
+            self.dropped = self.dropped.saturating_add(rest.len() as u64);
+            self.tail.extend_from_slice(&rest[rest.len().saturating_sub(TAIL)..]);
+            self.tail.drain(..self.tail.len().saturating_sub(TAIL));
+        }
+    }
+
+    /// The end of all that was written.
+    pub(crate) fn tail(&self) -> String {
+        let end = if self.dropped > 0 { &self.tail } else { &self.bytes };
+        String::from_utf8_lossy(&end[end.len().saturating_sub(TAIL)..]).into_owned()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

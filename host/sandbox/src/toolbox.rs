@@ -9,7 +9,6 @@ use crate::{
     output,
     plugin::{Loader, Plugin},
     prepared::{self, Prepared},
-    state::CallState,
 };
 use belljar_capability::{Rules, Subject, World, decide, is_offered};
 use belljar_types::{
@@ -19,12 +18,10 @@ use belljar_types::{
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 use tokio::sync::Semaphore;
-use wasmtime::{Engine, component::Linker};
-
 /// What decides about calls.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -55,14 +52,11 @@ pub struct Sandbox(Arc<Inner>);
 
 /// What every call shares.
 pub(crate) struct Inner {
-    engine: Engine,
-    linker: Linker<CallState>,
-    cache: Option<Cache>,
+    pub(crate) loader: Loader,
     pub(crate) workspace: Option<Workspace>,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) in_flight: Arc<Semaphore>,
-    plugins: Vec<Arc<Plugin>>,
     /// Every tool, offered or not, by the model's name for it.
     tools: HashMap<Arc<str>, (Arc<Plugin>, Arc<ToolDefinition>)>,
     offered: Arc<[ToolDefinition]>,
@@ -74,8 +68,7 @@ pub(crate) struct Inner {
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.0.plugins.iter().map(|plugin| &plugin.source.plugin).collect();
-        f.debug_tuple("Sandbox").field(&names).finish()
+        f.debug_tuple("Sandbox").field(&self.0.tools.keys()).finish()
     }
 }
 
@@ -91,6 +84,17 @@ impl Sandbox {
         let SandboxConfig { workspace, cache, bundled, folders, grants, policy, limits, engine } =
             config;
         let mut notices = Vec::new();
+        let cache = cache.filter(|cache| {
+            let inside = workspace.as_ref().is_some_and(|workspace| is_inside(cache, workspace));
+            if inside {
+                notices.push(format!(
+                    "nothing compiled is kept: the cache `{}` lies in the workspace, where tools \
+                     could write it; set `XDG_CACHE_HOME` to a folder elsewhere",
+                    cache.display()
+                ));
+            }
+            !inside
+        });
         let workspace = workspace
             .map(|path| {
                 Workspace::open(&path).map_err(|source| SandboxError::Workspace {
@@ -101,16 +105,16 @@ impl Sandbox {
             .transpose()?;
         let calls_in_flight = engine.calls_in_flight;
         let engine = engine::engine(engine, &limits)?;
-        let linker = engine::linker(&engine)?;
+        let linker = Arc::new(engine::linker(&engine)?);
         let cache = cache.and_then(|path| {
             Cache::open(&path, engine::compatibility_key(&engine))
                 .map_err(|error| notices.push(chain(&error)))
                 .ok()
+                .map(Arc::new)
         });
 
+        let loader = Loader { engine, linker, cache, limits };
         let mut catalog = Catalog::default();
-        let loader =
-            Loader { engine: &engine, linker: &linker, cache: cache.as_ref(), limits: &limits };
         for plugin in &bundled {
             if let Err(error) = catalog.add_bundled(&loader, plugin).await {
                 notices.push(format!("the bundled plugin `{}` {}", plugin.name, chain(&error)));
@@ -138,13 +142,10 @@ impl Sandbox {
         offered.sort_by(|a, b| a.name.cmp(&b.name));
         let in_flight = usize::try_from(calls_in_flight).unwrap_or(1).max(1);
         Ok(Self(Arc::new(Inner {
-            engine,
-            linker,
-            cache,
+            loader,
             workspace,
             limits,
             policy,
-            plugins,
             tools,
             offered: offered.into(),
             skipped,
@@ -177,6 +178,16 @@ impl Sandbox {
             .collect();
         withheld.sort_by(|a, b| a.name.cmp(&b.name));
         withheld
+    }
+}
+
+/// Whether one folder lies in another, wherever links lead. One that is not there yet lies where
+/// its nearest ancestor does.
+fn is_inside(folder: &Path, other: &Path) -> bool {
+    let real = folder.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+    match (real, other.canonicalize()) {
+        (Some(folder), Ok(other)) => folder.starts_with(other),
+        _ => false,
     }
 }
 
@@ -232,15 +243,6 @@ impl Toolbox for Sandbox {
 }
 
 impl Inner {
-    pub(crate) fn loader(&self) -> Loader<'_> {
-        Loader {
-            engine: &self.engine,
-            linker: &self.linker,
-            cache: self.cache.as_ref(),
-            limits: &self.limits,
-        }
-    }
-
     /// A person allowed this tool of this digest for the rest of the session.
     pub(crate) fn allow_for_session(&self, tool: &ToolDefinition) {
         let key = (Arc::clone(&tool.source.digest), Arc::clone(&tool.tool));

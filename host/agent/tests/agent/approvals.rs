@@ -68,7 +68,7 @@ async fn a_no_holds_for_the_turn() {
             "1 tool_result c1 write denied: denied by the user: that file is mine".to_owned(),
             "1 tool_call_done c1 -".to_owned(),
             "2 tool_call_start c2 box:write {\"q\":2,\"p\":1}".to_owned(),
-            "2 tool_result c2 write denied: denied: the user already said no to this same call \
+            "2 tool_result c2 write denied: the user already said no to this same call \
              in this turn: that file is mine; they were not asked again. Do it another way, or \
              tell them what you need and why"
                 .to_owned(),
@@ -79,7 +79,7 @@ async fn a_no_holds_for_the_turn() {
             "2 tool_result c3 write denied: denied by the user".to_owned(),
             "2 tool_call_done c3 -".to_owned(),
             "2 tool_call_start c4 box:write {\"p\":2}".to_owned(),
-            "2 tool_result c4 write denied: denied: the user already said no to this same call \
+            "2 tool_result c4 write denied: the user already said no to this same call \
              in this turn; they were not asked again. Do it another way, or tell them what you \
              need and why"
                 .to_owned(),

@@ -94,12 +94,12 @@ async fn in_an_approval_the_call_has_not_run() {
         tail(&played, 7),
         [
             "1 approval c1 write may `write` change files? once,session,no,no_because".to_owned(),
-            "1 tool_result c1 write canceled: canceled: interrupted by the user before the call \
+            "1 tool_result c1 write canceled: interrupted by the user before the call \
              ran"
             .to_owned(),
             "1 tool_call_done c1 -".to_owned(),
             "1 tool_call_start c2 box:read {}".to_owned(),
-            "1 tool_result c2 read canceled: canceled: interrupted by the user before the call \
+            "1 tool_result c2 read canceled: interrupted by the user before the call \
              ran"
             .to_owned(),
             "1 tool_call_done c2 -".to_owned(),
@@ -114,23 +114,23 @@ async fn a_running_call_says_whether_it_may_have_taken_effect() {
     for (tool, result, done, ms) in [
         (
             "slow",
-            "canceled: canceled: interrupted by the user while the call ran; it may have taken \
+            "canceled: interrupted by the user while the call ran; it may have taken \
              effect",
             "receipt",
             300,
         ),
         (
             "slow_read",
-            "canceled: canceled: interrupted by the user while the call ran; it only reads, so \
+            "canceled: interrupted by the user while the call ran; it only reads, so \
              nothing was changed",
             "receipt",
             300,
         ),
-        ("queued", "canceled: canceled: interrupted by the user before the call ran", "-", 300),
+        ("queued", "canceled: interrupted by the user before the call ran", "-", 300),
         // It is left behind when it does not answer.
         (
             "stuck",
-            "canceled: canceled: interrupted by the user while the call ran; it may have taken \
+            "canceled: interrupted by the user while the call ran; it may have taken \
              effect",
             "-",
             390,
@@ -200,9 +200,9 @@ async fn a_reader_that_goes_away_cancels_and_the_session_is_closed() {
         [
             "user \"go\"",
             "assistant c1:stuck{} c2:read{}",
-            "tool c1 stuck canceled: canceled: interrupted by the user while the call ran; it \
+            "tool c1 stuck canceled: interrupted by the user while the call ran; it \
              may have taken effect",
-            "tool c2 read canceled: canceled: interrupted by the user before the call ran",
+            "tool c2 read canceled: interrupted by the user before the call ran",
         ]
     );
 }

@@ -135,7 +135,7 @@ async fn a_disk_that_fills_under_a_result_leaves_every_call_with_one() {
             "1 tool_result c1 read ok {}",
             "1 tool_call_done c1 receipt",
             "1 tool_call_start c2 box:write {}",
-            "1 tool_result c2 write canceled: canceled: the session could no longer be written \
+            "1 tool_result c2 write canceled: the session could no longer be written \
              before the call ran",
             "1 tool_call_done c2 -",
             "1 error session: the disk is full",
@@ -171,9 +171,9 @@ async fn calls_without_a_result_are_read_as_interrupted() {
         [
             "user \"go\"",
             "assistant \"Hi.\" c1:read{} c2:write{}",
-            "tool c1 read canceled: canceled: the session broke off while the call ran; it may \
+            "tool c1 read canceled: the session broke off while the call ran; it may \
              have taken effect",
-            "tool c2 write canceled: canceled: the session broke off before the call ran",
+            "tool c2 write canceled: the session broke off before the call ran",
         ]
     );
 }

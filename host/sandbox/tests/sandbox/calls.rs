@@ -258,3 +258,19 @@ async fn a_short_sleep_is_let_sleep() {
     let report = run(&sandbox, "hostile__sleep", json!({"milliseconds": 20})).await;
     assert_eq!(text(&report), "slept");
 }
+
+#[tokio::test]
+async fn a_guest_that_only_calls_the_host_sees_a_cancel_too() {
+    let bench = Bench::new();
+    let sandbox = bench.hostile(Limits::default()).await;
+    for tool in ["hostile__flood_emit", "hostile__flood_progress"] {
+        let cancel = CancellationToken::new();
+        let token = cancel.clone();
+        // From the middle of the call, and on its own thread.
+        let observer = Arc::new(move |_| token.cancel());
+        let report = run_with(&sandbox, tool, json!({}), observer, cancel).await;
+        assert_eq!(kind(&report), ToolErrorKind::Canceled, "{tool}");
+        assert!(report.receipt.is_some(), "{tool}");
+        assert_eq!(text(&run(&sandbox, "hostile__count", json!({})).await), "1");
+    }
+}

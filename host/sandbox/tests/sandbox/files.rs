@@ -230,7 +230,7 @@ async fn what_can_block_or_is_no_file_is_not_opened() {
         );
     }
     let report = run(&sandbox, "hostile__read_path", json!({"path": "fifo"})).await;
-    let reason = "only regular files and folders can be opened";
+    let reason = "only regular files and folders of a disk can be opened";
     assert_eq!(report.receipt.unwrap().denied, [denial("open", "fifo", reason)]);
 }
 
@@ -277,14 +277,101 @@ async fn sockets_are_there_and_lead_nowhere() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let sandbox = bench.hostile(Limits::default()).await;
-    let report = run(&sandbox, "hostile__connect", json!({"address": address})).await;
-    assert_eq!(kind(&report), ToolErrorKind::Denied, "{report:?}");
-    let denied = report.receipt.unwrap().denied;
-    assert_eq!(denied, [denial("connect", &address, "no network is granted to this plugin")]);
+    for (tool, address, operation, target) in [
+        ("hostile__connect", address.as_str(), "open", "a TCP socket"),
+        ("hostile__listen", "127.0.0.1:0", "open", "a TCP socket"),
+        ("hostile__resolve", "localhost:80", "look up", "localhost"),
+        ("hostile__connect", "localhost:80", "look up", "localhost"),
+    ] {
+        let report = run(&sandbox, tool, json!({"address": address})).await;
+        assert_eq!(kind(&report), ToolErrorKind::Denied, "{tool} {address}: {report:?}");
+        let reason = "no network is granted to this plugin";
+        let denied = report.receipt.unwrap().denied;
+        assert_eq!(denied, [denial(operation, target, reason)], "{tool} {address}");
+    }
     listener.set_nonblocking(true).unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    for (tool, address) in [("resolve", "localhost:80"), ("listen", "127.0.0.1:0")] {
-        let report = run(&sandbox, &format!("hostile__{tool}"), json!({"address": address})).await;
-        assert!(report.outcome.is_err(), "{tool}: {report:?}");
+}
+
+#[tokio::test]
+async fn names_of_two_paths_that_lead_out_are_refused_together() {
+    let bench = Bench::new();
+    bench.write("inside", "inside");
+    fs::write(bench.root.path().join("secret"), "secret").unwrap();
+    let sandbox = bench.hostile(Limits::default()).await;
+    for (operation, path, to) in [
+        ("rename", "inside", "../moved"),
+        ("rename", "../secret", "moved"),
+        ("hard_link", "../secret", "linked"),
+        ("hard_link", "inside", "../linked"),
+        ("symlink", "absolute", "/etc/passwd"),
+    ] {
+        let arguments = json!({"operation": operation, "path": path, "to": to});
+        let report = run(&sandbox, "hostile__change", arguments).await;
+        assert_eq!(kind(&report), ToolErrorKind::Denied, "{operation} {path} {to}: {report:?}");
+        let denied = report.receipt.unwrap().denied;
+        assert_eq!(denied.len(), 1, "{operation} {path} {to}: {denied:?}");
+        if operation != "symlink" {
+            let target = format!("{path} → {to}");
+            assert_eq!(denied, [denial("write", &target, OUTSIDE)], "{operation}");
+        }
     }
+    let left: Vec<_> =
+        fs::read_dir(bench.workspace()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["inside"]);
+    assert!(!bench.root.path().join("moved").exists());
+}
+
+#[tokio::test]
+async fn the_systems_own_state_is_no_workspace_and_not_read_through_one() {
+    let bench = Bench::new();
+    for path in ["/proc", "/sys", "/proc/self"] {
+        let workspace = Some(path.into());
+        let error = Sandbox::open(SandboxConfig { workspace, ..bench.config() }).await.unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("system's own state"), "{path}: {cause}");
+    }
+    bench.add("hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    let grants = BTreeMap::from([("hostile".to_owned(), writing())]);
+    let workspace = Some("/".into());
+    let sandbox = Sandbox::open(SandboxConfig { workspace, grants, cache: None, ..bench.config() })
+        .await
+        .unwrap();
+    for path in ["proc/self/environ", "proc/self/mem", "proc/version", "sys/kernel/mm"] {
+        for tool in ["hostile__read_path", "hostile__list_path"] {
+            let report = run(&sandbox, tool, json!({"path": path})).await;
+            assert!(
+                matches!(kind(&report), ToolErrorKind::Denied | ToolErrorKind::Failed),
+                "{tool} {path}: {report:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cache_inside_the_workspace_is_not_used() {
+    let bench = Bench::new();
+    bench.add("noop.wasm", belljar_test_guests::NOOP.bytes);
+    let cache = bench.workspace().join("deep/cache");
+    let config = SandboxConfig { cache: Some(cache.clone()), ..bench.config() };
+    let sandbox = Sandbox::open(config).await.unwrap();
+    assert_eq!(sandbox.notices().len(), 1, "{:?}", sandbox.notices());
+    assert!(sandbox.notices()[0].contains("lies in the workspace"), "{:?}", sandbox.notices());
+    assert!(!cache.exists());
+}
+
+#[tokio::test]
+async fn paths_without_end_cost_the_host_little() {
+    let bench = Bench::new();
+    bench.write("folder/file.txt", "x");
+    let sandbox = bench.hostile(Limits::default()).await;
+    let path = format!("{}file.txt", "folder/../folder/".repeat(400));
+    let report = run(&sandbox, "hostile__read_path", json!({"path": path})).await;
+    assert_eq!(kind(&report), ToolErrorKind::Failed, "{report:?}");
+    let path = format!("{}folder/file.txt", "folder/../".repeat(100));
+    let report = run(&sandbox, "hostile__read_path", json!({"path": path})).await;
+    assert_eq!(text(&report), "x");
+    let read = report.receipt.unwrap().files_read;
+    assert!(read.len() == 1 && read[0].len() < 600, "{read:?}");
+    assert!(read[0].ends_with("folder/file.txt"), "{read:?}");
 }
