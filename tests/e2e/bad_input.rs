@@ -9,6 +9,7 @@ fn flags_that_mean_nothing_are_usage_errors() {
     let machine = Machine::new();
     for arguments in [
         &["run", "--no-such-flag", "x"][..],
+        &["run", "-m", "no-slash", "x"],
         &["run", "--permission-mode", "yolo", "x"],
         &["run", "--max-turns", "many", "x"],
         &["run", "--allow", "a/b/c", "x"],
@@ -69,7 +70,6 @@ fn a_model_that_cannot_be_is_named() {
     machine.write_at("bad.jsonl", "{\"text\": \"fine\"}\n{\"txt\": \"bad\"}\n");
     let bad = format!("script/{}", machine.path("bad.jsonl").display());
     let cases = [
-        ("no-slash", "no-slash"),
         ("nowhere/model", "nowhere"),
         ("script/missing.jsonl", "missing.jsonl"),
         (bad.as_str(), "line 2"),
@@ -130,10 +130,8 @@ fn a_workspaces_own_configuration_grants_nothing() {
         "permission_mode = \"bypass\"\n[rules]\nallow = [\"*\"]\n[providers.evil]\n\
          protocol = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
     );
-    let model = machine.script(&[
-        calls("write_file", json!({"path": "a.txt", "content": "x"})),
-        says("done"),
-    ]);
+    let model = machine
+        .script(&[calls("write_file", json!({"path": "a.txt", "content": "x"})), says("done")]);
     let ended = machine.run(["run", "-m", &model, "-o", "stream-json", "x"]);
     assert_eq!(ended.code, 0, "{ended:#?}");
     let events = ended.events();
@@ -148,7 +146,7 @@ fn a_workspaces_own_configuration_grants_nothing() {
 #[test]
 fn a_full_disk_under_the_session_stops_the_run_and_the_session_stays_readable() {
     let machine = Machine::new();
-    machine.write("big.txt", "x".repeat(40_000));
+    machine.write("big.txt", "a line of some length\n".repeat(1_500));
     let turns: Vec<_> = (0..10).map(|_| calls("read_file", json!({"path": "big.txt"}))).collect();
     let model = machine.script(&turns);
     // The shell's limit is in KiB: the session may grow to that and no further.

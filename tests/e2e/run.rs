@@ -17,7 +17,8 @@ fn copy_repository(to: &Path) {
         .output()
         .unwrap();
     assert!(listed.status.success(), "these tests run in a clone");
-    for name in String::from_utf8(listed.stdout).unwrap().split('\0').filter(|name| !name.is_empty())
+    for name in
+        String::from_utf8(listed.stdout).unwrap().split('\0').filter(|name| !name.is_empty())
     {
         let (from, to) = (repository().join(name), to.join(name));
         if from.is_file() {
@@ -47,7 +48,14 @@ fn five_rounds_of_real_calls_on_this_repository() {
         says("The comment says always now."),
     ]);
     let ended = machine.run([
-        "run", "-m", &model, "-o", "stream-json", "--allow", "files/edit_file", "sharpen the comment",
+        "run",
+        "-m",
+        &model,
+        "-o",
+        "stream-json",
+        "--allow",
+        "files/edit_file",
+        "sharpen the comment",
     ]);
     assert_eq!(ended.code, 0, "{ended:#?}");
     let events = ended.events();
@@ -141,12 +149,8 @@ fn the_answer_alone_is_on_standard_output() {
 
 #[test]
 fn headless_writing_is_denied_and_the_line_that_allows_it_works() {
-    let write = || {
-        vec![
-            calls("write_file", json!({"path": "a.txt", "content": "x"})),
-            says("I tried."),
-        ]
-    };
+    let write =
+        || vec![calls("write_file", json!({"path": "a.txt", "content": "x"})), says("I tried.")];
     let machine = Machine::new();
     let ended = run(&machine, &write(), &[]);
     assert_eq!(ended.code, 0, "{ended:#?}");
@@ -213,8 +217,7 @@ fn bad_arguments_and_failures_are_read_by_the_model_and_the_run_goes_on() {
         .iter()
         .map(|result| result["error"]["kind"].as_str().unwrap())
         .collect();
-    let expected =
-        ["invalid_arguments", "invalid_arguments", "failed", "unknown_tool", "denied"];
+    let expected = ["invalid_arguments", "invalid_arguments", "failed", "unknown_tool", "denied"];
     assert_eq!(kinds, expected);
 }
 
@@ -222,8 +225,7 @@ fn bad_arguments_and_failures_are_read_by_the_model_and_the_run_goes_on() {
 fn the_session_tells_the_whole_run() {
     let machine = Machine::new();
     machine.write("a.txt", "x");
-    let ended =
-        run(&machine, &[calls("read_file", json!({"path": "a.txt"})), says("done")], &[]);
+    let ended = run(&machine, &[calls("read_file", json!({"path": "a.txt"})), says("done")], &[]);
     let events = ended.events();
     let records = machine.session();
     let kinds: Vec<_> = records.iter().map(|record| record["record"].as_str().unwrap()).collect();
@@ -231,8 +233,15 @@ fn the_session_tells_the_whole_run() {
     assert_eq!(
         kinds,
         [
-            "session", "run_started", "message", "message", "call_started", "call_done", "message",
-            "message", "stopped"
+            "session",
+            "run_started",
+            "message",
+            "message",
+            "call_started",
+            "call_done",
+            "message",
+            "message",
+            "stopped"
         ],
         "{records:#?}"
     );
@@ -249,7 +258,8 @@ fn the_session_tells_the_whole_run() {
 fn piped_input_joins_the_prompt_or_is_it() {
     let machine = Machine::new();
     let model = machine.script(&[says("read")]);
-    let ended = machine.run_with_input(["run", "-m", &model, "-o", "json", "review this"], "a diff");
+    let ended =
+        machine.run_with_input(["run", "-m", &model, "-o", "json", "review this"], "a diff");
     assert_eq!(ended.code, 0, "{ended:?}");
     let first = &machine.session()[2];
     let text = first.to_string();
@@ -309,7 +319,8 @@ fn ctrl_c_cancels_cleanly_and_leaves_a_whole_session() {
             lines.push(std::mem::take(&mut line));
         }
         let code = child.wait().unwrap().code();
-        let ended = Ended { code: code.unwrap_or(-1), stdout: lines.concat(), stderr: String::new() };
+        let ended =
+            Ended { code: code.unwrap_or(-1), stdout: lines.concat(), stderr: String::new() };
         let events = ended.events();
         assert_eq!((ended.code, stop_reason(&ended).as_str()), (130, "canceled"), "{events:#?}");
         assert_eq!(of_type(&events, "tool_result")[0]["error"]["kind"], "canceled");

@@ -55,7 +55,10 @@ impl Machine {
 
     /// The binary, in the workspace. The compiled plugins are shared by all tests: they are made
     /// once, and no test is about them.
-    pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+    pub(crate) fn command<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
         command
             .args(arguments)

@@ -294,10 +294,7 @@ fn a_run_over_the_openai_protocol() {
         .iter()
         .map(|tool| tool["function"]["name"].as_str().unwrap())
         .collect();
-    assert_eq!(
-        names,
-        ["edit_file", "find_files", "list_directory", "read_file", "search_text"]
-    );
+    assert_eq!(names, ["edit_file", "find_files", "list_directory", "read_file", "search_text"]);
     let shape: Vec<_> = requests[5].body["messages"]
         .as_array()
         .unwrap()
@@ -337,7 +334,11 @@ fn a_run_over_the_openai_protocol() {
 
 #[test]
 fn a_server_that_is_busy_is_asked_again() {
-    let busy = http("529 Overloaded", "application/json", r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#);
+    let busy = http(
+        "529 Overloaded",
+        "application/json",
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+    );
     let server = Server::start(vec![busy, anthropic("Here.", &[])]);
     let machine = machine("anthropic", &server.url);
     let ended = run(&machine, &[]);

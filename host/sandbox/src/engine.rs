@@ -95,11 +95,13 @@ fn pool(calls: u32, limits: &Limits) -> InstanceAllocationStrategy {
         .table_elements(20_000)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
-        .linear_memory_keep_resident(1 << 20)
-        .table_keep_resident(64 << 10)
-        // Scanning for dirty pages would be faster still, but pages that were swapped out have
-        // been reported as missed: another call's data is not worth the microseconds.
-        .pagemap_scan(Enabled::No);
+        // What a call wrote is given back to the system whole. Finding dirty pages with
+        // `PAGEMAP_SCAN` would save the next call its page faults, but it passes over a page that
+        // is not present at that moment (swapped out, or being moved), and leaves it to the next
+        // call as it is: another call's data is not worth the microseconds.
+        .linear_memory_keep_resident(0)
+        .pagemap_scan(Enabled::No)
+        .table_keep_resident(64 << 10);
     InstanceAllocationStrategy::Pooling(pool)
 }
 

@@ -21,6 +21,7 @@ mod sockets;
 mod state;
 mod stdio;
 mod toolbox;
+mod watchdog;
 
 pub use cache::CacheError;
 pub use catalog::{BundledPlugin, Skipped};

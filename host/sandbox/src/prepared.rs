@@ -8,6 +8,7 @@ use crate::{
     plugin::Plugin,
     state::CallState,
     toolbox::Inner,
+    watchdog::Watchdog,
 };
 use async_trait::async_trait;
 use belljar_capability::{Access, World, world};
@@ -150,13 +151,15 @@ impl Prepared {
         // Guests run on threads of their own: one that is stuck in the kernel holds up nobody.
         let started = Instant::now();
         let world = call.world;
+        let watchdog = self.inner.watchdog.clone();
+        let overdue = overdue(&watchdog, started + limits.deadline, cancel);
         let guest = spawn_blocking(move || {
             let _permits = permits;
             self.run_guest(&pre, world, &runtime, observer, &token)
         });
         let ended = tokio::select! {
             ended = guest => ended.map_err(host_failed),
-            () = overdue(limits.deadline, cancel) => Err(left_behind(&limits, cancel)),
+            () = overdue => Err(left_behind(&limits, cancel)),
         };
         // Nobody came back to say what the call used, but that it ran must be known.
         let lost = |error| CallOutcome::lost(error, &limits, started.elapsed());
@@ -219,13 +222,13 @@ impl Prepared {
 }
 
 /// Ends when a call's thread should have come back and has not: it is stuck in the kernel.
-async fn overdue(deadline: Duration, cancel: &CancellationToken) {
+async fn overdue(watchdog: &Watchdog, deadline: Instant, cancel: &CancellationToken) {
     let canceled = async {
         cancel.cancelled().await;
         tokio::time::sleep(CANCEL_GRACE).await;
     };
     tokio::select! {
-        () = tokio::time::sleep(deadline + DEADLINE_GRACE) => {}
+        () = watchdog.wait_until(deadline + DEADLINE_GRACE) => {}
         () = canceled => {}
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     output,
     plugin::{Loader, Plugin},
     prepared::{self, Prepared},
+    watchdog::Watchdog,
 };
 use belljar_capability::{Rules, Subject, World, decide, is_offered};
 use belljar_types::{
@@ -57,6 +58,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) in_flight: Arc<Semaphore>,
+    pub(crate) watchdog: Watchdog,
     /// Every tool, offered or not, by the model's name for it.
     tools: HashMap<Arc<str>, (Arc<Plugin>, Arc<ToolDefinition>)>,
     offered: Arc<[ToolDefinition]>,
@@ -152,6 +154,7 @@ impl Sandbox {
             notices,
             session_allowed: Mutex::default(),
             in_flight: Arc::new(Semaphore::new(in_flight)),
+            watchdog: Watchdog::default(),
         })))
     }
 
@@ -269,6 +272,8 @@ impl Inner {
         if !close.is_empty() {
             let names: Vec<_> = close.iter().map(|(_, name)| format!("`{name}`")).collect();
             message.push_str(&format!("; did you mean {}?", names.join(" or ")));
+        } else {
+            message.push('.');
         }
         if self.offered.len() <= FEW {
             let names: Vec<_> =
