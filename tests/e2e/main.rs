@@ -1,5 +1,7 @@
 //! Belljar end to end: through its binary, as a person or a script uses it.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
+
 mod architecture;
 mod bad_input;
 mod call;

@@ -89,8 +89,11 @@ fn events(events: &[Value]) -> String {
     http("200 OK", "text/event-stream", &body)
 }
 
+/// A call that a server makes: id, tool and arguments.
+type Call<'a> = (&'a str, &'a str, Value);
+
 /// An Anthropic answer: content blocks of text and calls.
-fn anthropic(text: &str, calls: &[(&str, &str, Value)]) -> String {
+fn anthropic(text: &str, calls: &[Call<'_>]) -> String {
     let mut stream = vec![json!({"type": "message_start", "message": {
         "id": "msg", "role": "assistant", "content": [], "model": "m",
         "usage": {"input_tokens": 10, "output_tokens": 1}}})];
@@ -119,7 +122,7 @@ fn anthropic(text: &str, calls: &[(&str, &str, Value)]) -> String {
 }
 
 /// A chat completion: text and calls.
-fn openai(text: &str, calls: &[(&str, &str, Value)]) -> String {
+fn openai(text: &str, calls: &[Call<'_>]) -> String {
     let calls: Vec<_> = calls
         .iter()
         .enumerate()
@@ -167,7 +170,7 @@ fn run(machine: &Machine, options: &[&str]) -> Ended {
 }
 
 /// The five rounds that both protocols play: find, search, read (two at once), edit, read again.
-fn rounds(answer: fn(&str, &[(&str, &str, Value)]) -> String) -> Vec<String> {
+fn rounds(answer: fn(&str, &[Call<'_>]) -> String) -> Vec<String> {
     let read = json!({"path": "notes/todo.txt"});
     vec![
         answer("Looking.", &[("id_1", "find_files", json!({"pattern": "*.txt"}))]),

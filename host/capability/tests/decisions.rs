@@ -1,5 +1,7 @@
 //! Deciding, held by tables and by properties.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
+
 use belljar_capability::{
     Access, Rule, RuleError, Rules, Subject, World, decide, is_offered, world,
 };

@@ -1,5 +1,7 @@
 //! What a call costs: through the toolbox, and on bare wasmtime with the same component.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
+
 use belljar_capability::Rules;
 use belljar_sandbox::{EngineSettings, Limits, Policy, Sandbox, SandboxConfig};
 use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};

@@ -168,11 +168,14 @@ mod tests {
     }
 
     fn texts(output: &ToolOutput) -> Vec<&str> {
-        let text = |content| match content {
-            &Content::Text { ref text } => text.as_str(),
-            _ => "not a text",
-        };
-        output.content.iter().map(text).collect()
+        let mut texts = Vec::new();
+        for content in &output.content {
+            texts.push(match content {
+                Content::Text { text } => text.as_str(),
+                _ => "not a text",
+            });
+        }
+        texts
     }
 
     #[test]

@@ -88,9 +88,12 @@ async fn a_path_of_the_host_is_missing_and_recorded() {
     assert_eq!(report.receipt.unwrap().denied, []);
 }
 
-/// Everything about a tree that a call could change: names, kinds, sizes, times, links, contents.
-fn snapshot(root: &Path) -> BTreeMap<String, (u32, u64, i64, i64, u64, Vec<u8>)> {
-    fn walk(path: &Path, into: &mut BTreeMap<String, (u32, u64, i64, i64, u64, Vec<u8>)>) {
+/// Mode, size, time of change in seconds and nanoseconds, links, content.
+type Facts = (u32, u64, i64, i64, u64, Vec<u8>);
+
+/// Everything about a tree that a call could change.
+fn snapshot(root: &Path) -> BTreeMap<String, Facts> {
+    fn walk(path: &Path, into: &mut BTreeMap<String, Facts>) {
         for entry in fs::read_dir(path).unwrap() {
             let path = entry.unwrap().path();
             let metadata = fs::symlink_metadata(&path).unwrap();

@@ -218,7 +218,8 @@ async fn a_cache_entry_that_was_touched_is_made_anew() {
         paths
     };
     assert_eq!(entries().len(), 6, "{:?}", entries());
-    let touch: [(&str, fn(&PathBuf)); 5] = [
+    type Touch = fn(&PathBuf);
+    let touch: [(&str, Touch); 5] = [
         ("flipped", |path| {
             let mut bytes = fs::read(path).unwrap();
             let middle = bytes.len() / 2;

@@ -22,6 +22,10 @@ pub struct SessionHeader {
 
 /// What a line turned out to be.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a line lives from its reading to its place in the list; a box would only add work"
+)]
 pub(super) enum Line {
     Header(SessionHeader),
     Record(Record),
