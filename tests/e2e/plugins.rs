@@ -12,37 +12,20 @@ fn a_plugin_written_with_the_sdk_elsewhere_is_offered_and_called() {
     let manifest = format!(
         "[package]\nname = \"weather\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
          [lib]\ncrate-type = [\"cdylib\"]\n\n\
-         [dependencies]\nbelljar-sdk = {{ path = {:?} }}\nschemars = \"1\"\n\
-         serde = {{ version = \"1\", features = [\"derive\"] }}\n\n[workspace]\n",
+         [dependencies]\nbelljar-sdk = {{ path = {:?} }}\n\n[workspace]\n",
         repository().join("sdk/rust")
     );
     machine.write_at("weather/Cargo.toml", manifest);
-    machine.write_at(
-        "weather/src/lib.rs",
-        r#"
-use belljar_sdk::prelude::*;
-
-#[derive(Deserialize, JsonSchema)]
-struct Forecast {
-    /// The city to ask about.
-    city: String,
-}
-
-/// Tells tomorrow's weather in a city.
-#[tool(read_only)]
-fn forecast(args: Forecast) -> String {
-    format!("sunny in {}", args.city)
-}
-
-belljar_sdk::plugin!(forecast);
-"#,
-    );
+    // The tool that the README shows, as it stands there.
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let source = readme.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    machine.write_at("weather/src/lib.rs", source);
     // The same versions as here, so that nothing has to be looked up.
     fs::copy(repository().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("weather");
     let mut build = Command::new(env!("CARGO"));
     build
-        .args(["build", "--release", "--target", "wasm32-wasip2", "--target-dir"])
+        .args(["build", "--offline", "--release", "--target", "wasm32-wasip2", "--target-dir"])
         .arg(&target)
         .current_dir(&project)
         .env("RUSTUP_TOOLCHAIN", std::env::var_os("RUSTUP_TOOLCHAIN").unwrap_or_default())

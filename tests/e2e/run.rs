@@ -238,8 +238,8 @@ fn the_session_tells_the_whole_run() {
             "message",
             "message",
             "call_started",
-            "call_done",
             "message",
+            "call_done",
             "message",
             "stopped"
         ],

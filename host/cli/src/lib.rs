@@ -2,7 +2,7 @@
 //! that put events in front of people and scripts.
 //!
 //! It decides nothing about calls and knows no protocol: what another front end would need lives
-//! in the crates that it wires. All text for people passes through [`screen`], so that nothing
+//! in the crates that it wires. All text for people passes through `screen`, so that nothing
 //! that a model, a tool or a file says reaches a terminal raw.
 
 mod arguments;
