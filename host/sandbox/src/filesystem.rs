@@ -6,17 +6,17 @@
 //! the rights are checked.
 
 mod context;
+mod open;
 
 pub(crate) use context::{FilesContext, Workspace};
 
 use crate::state::CallState;
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_primitives::fs as cap;
-use context::{IN_PLACE, check_length};
-use std::{path::Path, sync::Arc};
+use context::check_length;
+use std::sync::Arc;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::{
-    filesystem::{Descriptor, Dir, File, OpenMode, WasiFilesystemCtxView},
+    filesystem::{Descriptor, Dir, WasiFilesystemCtxView},
     p2::{
         FsError, FsResult,
         bindings::filesystem::{
@@ -139,72 +139,6 @@ impl GuardedFilesView<'_> {
         };
         let path = self.files.path(descriptor, path);
         self.files.denials.note(operation, &path, reason);
-    }
-
-    fn open(
-        &self,
-        descriptor: &Resource<Descriptor>,
-        follow: bool,
-        path: &str,
-        create: types::OpenFlags,
-        flags: types::DescriptorFlags,
-    ) -> FsResult<Descriptor> {
-        check_length(path)?;
-        let dir = self.dir(descriptor)?;
-        let wants = |flag| flags.contains(flag);
-        let creates = create.contains(types::OpenFlags::CREATE);
-        let truncates = create.contains(types::OpenFlags::TRUNCATE);
-        let directory = create.contains(types::OpenFlags::DIRECTORY);
-        if wants(types::DescriptorFlags::FILE_INTEGRITY_SYNC)
-            || wants(types::DescriptorFlags::DATA_INTEGRITY_SYNC)
-            || wants(types::DescriptorFlags::REQUESTED_WRITE_SYNC)
-        {
-            return Err(ErrorCode::Unsupported.into());
-        }
-        if directory && (creates || truncates || create.contains(types::OpenFlags::EXCLUSIVE)) {
-            return Err(ErrorCode::Invalid.into());
-        }
-        let writes = creates || truncates || wants(types::DescriptorFlags::WRITE);
-        let reads = wants(types::DescriptorFlags::READ) || !wants(types::DescriptorFlags::WRITE);
-        if writes && dir.perms.write_not_permitted() {
-            return Err(ErrorCode::NotPermitted.into());
-        }
-
-        let mut options = cap::OpenOptions::new();
-        options
-            .read(reads)
-            .write(writes)
-            .follow(if follow { FollowSymlinks::Yes } else { FollowSymlinks::No })
-            // A FIFO without a partner must not hold the thread. Files and folders ignore this.
-            .nonblock(true);
-        if creates && create.contains(types::OpenFlags::EXCLUSIVE) {
-            options.create_new(true);
-        } else if creates {
-            options.create(true);
-        }
-        let opened = cap::open(&dir.dir, Path::new(path), &options)?;
-        let metadata = opened.metadata()?;
-        let mut mode = OpenMode::empty();
-        mode.set(OpenMode::READ, reads);
-        mode.set(OpenMode::WRITE, writes);
-        if metadata.is_dir() && !self.files.is_system_state(&opened)? {
-            Ok(Descriptor::Dir(Dir::new(opened, dir.perms, mode, IN_PLACE)))
-        } else if directory && !metadata.is_dir() {
-            Err(ErrorCode::NotDirectory.into())
-        } else if metadata.is_file() && !self.files.is_system_state(&opened)? {
-            // Truncated here and not by the open itself: only what was checked may be changed.
-            if truncates {
-                opened.set_len(0)?;
-            }
-            Ok(Descriptor::File(File::new(opened, dir.perms, mode, IN_PLACE)))
-        } else {
-            self.files.denials.note(
-                "open",
-                &self.files.path(descriptor.rep(), path),
-                "only regular files and folders of a disk can be opened",
-            );
-            Err(ErrorCode::Access.into())
-        }
     }
 }
 
