@@ -180,8 +180,8 @@ impl Driver {
             .emit(EventKind::Approval {
                 call_id: call.id.clone(),
                 tool: call.tool.clone(),
-                question: question.question.clone(),
-                options: ApprovalAnswer::OPTIONS.map(str::to_owned).to_vec(),
+                question: question.question.text.clone(),
+                options: question.question.options(),
             })
             .await;
         let approver = self.agent.approver.clone();

@@ -3,15 +3,32 @@
 //! Everything here is a value or a function of values: no file, no socket, no clock, no engine.
 
 mod decide;
+mod grant;
+mod limits;
+mod manifest;
 mod network;
+mod paths;
 mod rules;
+mod standing;
 mod world;
 
-pub use decide::{Subject, decide, is_offered};
+pub use decide::{Subject, Verdict, decide, is_offered};
+pub use grant::{
+    Access, Binding, FolderGrant, GrantError, Granted, Mount, PluginGrant, Surroundings, TEMPORARY,
+};
+pub use limits::{Limit, LimitError, LimitSettings, Limits, UnknownLimit};
+pub use manifest::{
+    DeclaredTool, MANIFEST_SECTION, MANIFEST_SIZE, Manifest, ManifestError, WantedFiles,
+    WantedHost, WantedLimit, WantedName, WantedSecret, Wants, is_variable,
+};
 pub use network::{
     Host, HostError, NetDenial, NetGrant, NetGrantError, NetRequest, NetworkScope, Permit,
     RequestError, Scheme, SecretError, SecretGrant, decide_address, decide_request,
-    hosts_in_arguments, is_forbidden_header, is_public, special_range,
+    is_forbidden_header, is_public, request_in_arguments, special_range,
 };
-pub use rules::{Rule, RuleError, Rules};
-pub use world::{Access, World, world};
+pub use paths::{
+    DenyGlobError, DenyGlobs, GuestPath, GuestPathError, begins_protected, is_protected,
+};
+pub use rules::{Rule, RuleError, RuleSubject, Rules};
+pub use standing::{Standing, standing};
+pub use world::{Approved, World, world};

@@ -14,7 +14,7 @@ mod request;
 mod secret;
 
 pub use address::{is_public, special_range};
-pub use arguments::hosts_in_arguments;
+pub use arguments::request_in_arguments;
 pub use decide::{NetDenial, NetworkScope, Permit, decide_address, decide_request};
 pub use grant::{NetGrant, NetGrantError};
 pub use host::{Host, HostError};

@@ -56,7 +56,7 @@ impl Approver for TerminalApprover {
         let mut shown = self.shown.clone();
         shown.wait_for(|call_id| *call_id == question.call.id).await.ok()?;
 
-        self.screen.lock().toned(Tone::Question, &question.question);
+        self.screen.lock().toned(Tone::Question, &question.question.text);
         let lines = arguments_block::whole(&question.call);
         let page = tty.height().checked_sub(AROUND).filter(|page| *page > 0).unwrap_or(PAGE);
         let pages = lines.len().div_ceil(page);
@@ -82,11 +82,15 @@ impl Approver for TerminalApprover {
             }
         }
         loop {
-            self.screen.lock().ask("allow? y once, s for this session, n no, n REASON: ");
+            let session = if question.question.session { "s for this session, " } else { "" };
+            self.screen.lock().ask(&format!("allow? y once, {session}n no, n REASON: "));
             match self.line(tty).await {
                 // The end of input is no consent.
                 None => return Some(ApprovalAnswer::No),
                 Some(line) => match parse(&line) {
+                    Some(ApprovalAnswer::Session) if !question.question.session => {
+                        self.screen.lock().note("this is asked each time: y or n");
+                    }
                     Some(answer) => return Some(answer),
                     None if line.trim().is_empty() => {}
                     None => {

@@ -282,7 +282,7 @@ mod tests {
             ("run x -m sonnet", ValueValidation),
             ("run x -m /sonnet", ValueValidation),
             ("run x --permission-mode yolo", ValueValidation),
-            ("run x --allow files/*(path=a)", ValueValidation),
+            ("run x --allow files/*(path)", ValueValidation),
             ("run x --deny /", ValueValidation),
             ("run x --max-turns 0", ValueValidation),
             ("run x --max-turns -1", UnknownArgument),

@@ -6,14 +6,13 @@ use crate::{
     screen::SharedScreen,
 };
 use anyhow::Context as _;
-use belljar_capability::Rules;
-use belljar_sandbox::{BundledPlugin, EngineSettings, Limits, Policy, Sandbox, SandboxConfig};
+use belljar_capability::{Limits, Rules};
+use belljar_sandbox::{
+    BundledPlugin, EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig,
+};
 use belljar_types::PermissionMode;
 use belljar_workspace::{Flags, Loaded, Places, Sources, Workspace, private_dir};
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 /// The folder to work in: the one that was named, or the current one.
 pub(crate) fn workspace(named: Option<&Path>) -> anyhow::Result<Workspace> {
@@ -42,7 +41,11 @@ pub(crate) fn configuration(
 pub(crate) fn flags(policy: &PolicyArguments) -> Flags {
     Flags {
         permission_mode: policy.permission_mode,
-        rules: Rules { allow: policy.allow.clone(), ask: Vec::new(), deny: policy.deny.clone() },
+        rules: Rules {
+            allow_this_run: policy.allow.clone(),
+            deny: policy.deny.clone(),
+            ..Rules::default()
+        },
         ..Flags::default()
     }
 }
@@ -51,7 +54,7 @@ pub(crate) fn flags(policy: &PolicyArguments) -> Flags {
 pub(crate) fn plugin_folders(
     places: &Places,
     plugins: &PluginArguments,
-) -> anyhow::Result<Vec<PathBuf>> {
+) -> anyhow::Result<Vec<PluginFolder>> {
     for folder in &plugins.folders {
         let shown = folder.display();
         let metadata = std::fs::metadata(folder)
@@ -61,7 +64,9 @@ pub(crate) fn plugin_folders(
             "`{shown}` is not a folder: name one that holds plugins with `--plugins`"
         );
     }
-    Ok(plugins.folders.iter().cloned().chain([places.plugins()]).collect())
+    let named = plugins.folders.iter().map(|path| PluginFolder { path: path.clone(), named: true });
+    let own = PluginFolder { path: places.plugins(), named: false };
+    Ok(named.chain([own]).collect())
 }
 
 /// An open sandbox, and what a person should know about how it started.
@@ -74,7 +79,7 @@ pub(crate) struct Opened {
 pub(crate) async fn sandbox(
     places: &Places,
     workspace: Option<&Workspace>,
-    folders: Vec<PathBuf>,
+    folders: Vec<PluginFolder>,
     mode: PermissionMode,
     rules: Rules,
 ) -> anyhow::Result<Opened> {
@@ -97,6 +102,7 @@ pub(crate) async fn sandbox(
         bundled: bundled.collect(),
         folders,
         grants: BTreeMap::new(),
+        home: std::env::home_dir(),
         policy: Policy { mode, rules },
         limits: Limits::default(),
         engine: EngineSettings::default(),

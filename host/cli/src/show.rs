@@ -12,7 +12,6 @@ use crate::{
 use belljar_types::{Event, EventKind};
 use std::io;
 
-pub(crate) use denials::Advice;
 use text::Text;
 
 /// Takes a run's events as they come.
@@ -30,18 +29,11 @@ pub(crate) enum Sink {
 pub(crate) struct ResultLines(pub(crate) usize);
 
 impl Sink {
-    pub(crate) fn new(
-        screen: SharedScreen,
-        output: &OutputArguments,
-        lines: ResultLines,
-        advice: Advice,
-    ) -> Self {
+    pub(crate) fn new(screen: SharedScreen, output: &OutputArguments, lines: ResultLines) -> Self {
         match output.output_format {
             OutputFormat::StreamJson => Self::Lines(screen),
             OutputFormat::Json => Self::Last(screen),
-            OutputFormat::Text => {
-                Self::Text(Box::new(Text::new(screen, output.talk, lines, advice)))
-            }
+            OutputFormat::Text => Self::Text(Box::new(Text::new(screen, output.talk, lines))),
         }
     }
 

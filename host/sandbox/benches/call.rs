@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
 
-use belljar_capability::Rules;
-use belljar_sandbox::{EngineSettings, Limits, Policy, Sandbox, SandboxConfig};
+use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
+use belljar_sandbox::{EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig};
 use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
@@ -93,11 +93,16 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
         workspace: Some(root.path().to_owned()),
         cache: Some(root.path().join("cache")),
         bundled: Vec::new(),
-        folders: vec![plugins],
+        folders: vec![PluginFolder { path: plugins, named: true }],
         grants: BTreeMap::from([(
             "noop".to_owned(),
-            belljar_capability::World { workspace: Some(belljar_capability::Access::ReadWrite) },
+            PluginGrant {
+                binding: Some(Binding::Digest(belljar_test_guests::NOOP.digest.to_owned())),
+                write: vec![FolderGrant { host: ".".to_owned(), guest: None }],
+                ..PluginGrant::default()
+            },
         )]),
+        home: None,
         policy: Policy { mode: PermissionMode::Default, rules: Rules::default() },
         limits: Limits::default(),
         engine,

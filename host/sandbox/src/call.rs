@@ -3,10 +3,10 @@
 use crate::{
     bindings::{Plugin as Exports, PluginPre},
     engine::FUEL_YIELD_INTERVAL,
-    limits::Limits,
+    limits::size,
     state::{CallClock, CallState, TimeUp, WorldParts},
 };
-use belljar_capability::World;
+use belljar_capability::{Limit, Limits, World};
 use belljar_types::{CallObserver, Denial, ToolError, ToolErrorKind};
 use std::{
     future::Future,
@@ -18,7 +18,7 @@ use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 /// What a call is given.
 pub(crate) struct CallSetup<'a> {
     pub(crate) limits: &'a Limits,
-    pub(crate) world: World,
+    pub(crate) world: &'a World,
     pub(crate) workspace: Option<&'a crate::filesystem::Workspace>,
     pub(crate) observer: CallObserver,
     pub(crate) checks_paths: bool,
@@ -86,8 +86,8 @@ where
             store.call_hook(|mut context, hook| context.data_mut().clock.turn(hook));
             store.set_fuel(limits.fuel)?;
             store.fuel_async_yield_interval(Some(FUEL_YIELD_INTERVAL))?;
-            store.set_hostcall_fuel(limits.crossing);
-            store.set_max_component_handles(limits.handles.saturating_mul(4));
+            store.set_hostcall_fuel(size(limits.crossing));
+            store.set_max_component_handles(size(limits.open_files).saturating_mul(4));
             let exports = pre.instantiate_async(&mut *store).await?;
             *instantiate = started.elapsed();
             body(&exports, store).await
@@ -144,8 +144,8 @@ pub(crate) fn deadline_error(limits: &Limits) -> ToolError {
     ToolError::new(
         ToolErrorKind::Deadline,
         format!(
-            "it did not finish within {:?}, the deadline of a call; ask for less at a time",
-            limits.deadline
+            "it did not finish in time: {}; ask for less at a time",
+            limits.met(Limit::Deadline, None)
         ),
     )
 }
@@ -170,22 +170,30 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
         return ToolError::new(
             ToolErrorKind::OutOfFuel,
             format!(
-                "it computed for longer than a call may ({} units of fuel); ask for less at a time",
-                limits.fuel
+                "it computed for too long: {} units of fuel; ask for less at a time",
+                limits.met(Limit::Fuel, None)
             ),
         );
     }
     let root = error.root_cause().to_string();
     if let Some(what) = root.strip_prefix("resource limit exceeded: ") {
-        let message = format!("it is made of more parts than a call may have: {what}");
+        let limit = match what {
+            what if what.starts_with("memory") => Limit::Memories,
+            what if what.starts_with("table") => Limit::Tables,
+            _ => Limit::Instances,
+        };
+        let message = format!(
+            "it is made of more parts than a call may have ({what}): {}",
+            limits.met(limit, None)
+        );
         return ToolError::new(ToolErrorKind::MemoryLimit, message);
     }
-    if state.limiter.refused {
+    if let Some(wanted) = state.limiter.refused {
         return ToolError::new(
             ToolErrorKind::MemoryLimit,
             format!(
-                "it wanted more memory than the {} that a call may have; ask for less at a time",
-                megabytes(limits.memory)
+                "it wanted more memory than it may have: {}; ask for less at a time",
+                limits.met(Limit::Memory, Some(wanted as u64))
             ),
         );
     }
@@ -194,8 +202,8 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
         return ToolError::new(
             ToolErrorKind::OutputLimit,
             format!(
-                "it returned more than the {} that a call may hand over at a time; ask for less",
-                megabytes(limits.crossing)
+                "it handed over too much at a time: {}; ask for less",
+                limits.met(Limit::Crossing, None)
             ),
         );
     }
@@ -215,8 +223,4 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
     let tail = tail.trim();
     let message = if tail.is_empty() { what } else { format!("{what}; its last words: {tail}") };
     ToolError::new(ToolErrorKind::Trap, message)
-}
-
-fn megabytes(bytes: usize) -> String {
-    format!("{} MiB", bytes >> 20)
 }

@@ -4,7 +4,9 @@ use crate::{
     cache, names,
     plugin::{LoadError, Loader, Plugin, PluginBytes},
 };
-use belljar_capability::{Access, World};
+use belljar_capability::{
+    FolderGrant, Granted, Limits, PluginGrant, Standing, Surroundings, standing,
+};
 use cap_std::{ambient_authority, fs::Dir};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -22,11 +24,56 @@ pub struct BundledPlugin {
     pub bytes: &'static [u8],
 }
 
+/// A folder that is looked into for plugins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginFolder {
+    pub path: PathBuf,
+    /// A person named it for this run: what lies in it is offered unseen, though with no grants.
+    pub named: bool,
+}
+
 /// A file that was found and not taken.
 #[derive(Debug)]
 pub struct Skipped {
     pub path: PathBuf,
     pub reason: LoadError,
+}
+
+/// What people granted, and what that is resolved against.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    /// By plugin name, bundled plugins included.
+    pub(crate) by_name: BTreeMap<String, PluginGrant>,
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
+    /// Where a grant sets no others.
+    pub(crate) limits: Limits,
+}
+
+impl Grants {
+    fn standing(&self, name: &str, digest: &str, path: &Path, named: bool) -> Standing {
+        standing(digest, path, self.by_name.get(name), named)
+    }
+
+    /// What a plugin gets: what was granted to it where its grants hold, and a bundled one the
+    /// workspace besides.
+    fn resolve(&self, name: &str, standing: &Standing) -> Result<Granted, LoadError> {
+        let mut grant = PluginGrant::default();
+        if *standing == Standing::Bundled && self.workspace.is_some() {
+            grant.write.push(FolderGrant { host: ".".to_owned(), guest: None });
+        }
+        if standing.has_grants()
+            && let Some(given) = self.by_name.get(name)
+        {
+            grant.extend(given.clone());
+        }
+        let around = Surroundings {
+            workspace: self.workspace.as_deref(),
+            home: self.home.as_deref(),
+            variable: |name| std::env::var(name).ok(),
+        };
+        Ok(grant.resolve(None, around, self.limits)?)
+    }
 }
 
 /// The plugins, and what was skipped.
@@ -48,14 +95,18 @@ impl Catalog {
         &mut self,
         loader: &Loader,
         bundled: &BundledPlugin,
+        grants: &Grants,
     ) -> Result<(), LoadError> {
-        let granted = World { workspace: Some(Access::ReadWrite) };
         let bytes = PluginBytes::Embedded(bundled.bytes);
         // Reserved even where it does not load: a rule that names it means no other.
         let known_as = names::look_alike(bundled.name);
         self.reserved.insert(known_as.clone());
         self.names.insert(known_as, bundled.name.to_owned());
-        self.take(Plugin::load(loader, bundled.name, bundled.digest, bytes, granted).await?)
+        let standing = Standing::Bundled;
+        let granted = grants.resolve(bundled.name, &standing)?;
+        let plugin =
+            Plugin::load(loader, bundled.name, bundled.digest, bytes, standing, granted).await?;
+        self.take(plugin)
     }
 
     /// Scans a folder of plugins, in the order of the files' names. A folder that is not there
@@ -63,9 +114,10 @@ impl Catalog {
     pub(crate) async fn add_folder(
         &mut self,
         loader: &Loader,
-        path: &Path,
-        grants: &BTreeMap<String, World>,
+        folder: &PluginFolder,
+        grants: &Grants,
     ) -> io::Result<()> {
+        let PluginFolder { path, named } = folder;
         let folder = match Dir::open_ambient_dir(path, ambient_authority()) {
             Ok(folder) => Arc::new(folder),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -79,7 +131,7 @@ impl Catalog {
                 continue;
             }
             let taken = match file_name.to_str() {
-                Some(name) => self.add_file(loader, path, &folder, name, grants).await,
+                Some(name) => self.add_file(loader, path, &folder, name, *named, grants).await,
                 None => Err(LoadError::NotAPluginFile("has a name that is not UTF-8")),
             };
             if let Err(reason) = taken {
@@ -95,7 +147,8 @@ impl Catalog {
         path: &Path,
         folder: &Arc<Dir>,
         file_name: &str,
-        grants: &BTreeMap<String, World>,
+        named: bool,
+        grants: &Grants,
     ) -> Result<(), LoadError> {
         let Some(name) = file_name.strip_suffix(".wasm").filter(|name| !name.is_empty()) else {
             return Err(LoadError::NotAPluginFile("is not a plugin: only `.wasm` files are taken"));
@@ -109,9 +162,10 @@ impl Catalog {
             });
         }
         let digest = cache::digest(&PluginBytes::read_file(folder, file_name)?);
-        let granted = grants.get(name).copied().unwrap_or_default();
+        let standing = grants.standing(name, &digest, &path.join(file_name), named);
+        let granted = grants.resolve(name, &standing)?;
         let bytes = PluginBytes::File { folder: Arc::clone(folder), name: file_name.to_owned() };
-        let plugin = Plugin::load(loader, name, &digest, bytes, granted).await?;
+        let plugin = Plugin::load(loader, name, &digest, bytes, standing, granted).await?;
         self.take(plugin)?;
         self.names.insert(known_as, path.join(file_name).display().to_string());
         Ok(())

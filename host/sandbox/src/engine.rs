@@ -1,6 +1,7 @@
 //! The engine and the linker: made once, shared by every call.
 
-use crate::{cache::CacheError, limits::Limits, state::CallState};
+use crate::{cache::CacheError, state::CallState};
+use belljar_capability::Limits;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Strategy,

@@ -2,10 +2,11 @@
 
 use crate::{
     bindings::host::{Host, Level},
-    limits::Limits,
+    limits::size,
     state::CallState,
     stdio::BoundedText,
 };
+use belljar_capability::Limits;
 use belljar_types::{CallObserver, CallUpdate};
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,8 @@ impl HostContext {
     pub(crate) fn new(limits: &Limits, observer: CallObserver) -> Self {
         Self {
             observer,
-            log: BoundedText::new(limits.output),
-            emit_left: limits.output,
+            log: BoundedText::new(size(limits.log)),
+            emit_left: size(limits.log),
             emit_cut: false,
             last_progress: None,
             last_step_shown: false,

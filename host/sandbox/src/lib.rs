@@ -17,6 +17,7 @@ mod names;
 mod output;
 mod plugin;
 mod prepared;
+mod question;
 mod sockets;
 mod state;
 mod stdio;
@@ -24,8 +25,7 @@ mod toolbox;
 mod watchdog;
 
 pub use cache::CacheError;
-pub use catalog::{BundledPlugin, Skipped};
+pub use catalog::{BundledPlugin, PluginFolder, Skipped};
 pub use engine::{EngineSettings, SandboxError};
-pub use limits::Limits;
 pub use plugin::LoadError;
 pub use toolbox::{Policy, Sandbox, SandboxConfig};

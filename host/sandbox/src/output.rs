@@ -1,6 +1,7 @@
 //! What a guest returned, as the host's own values, bounded.
 
-use crate::{bindings::types, limits::Limits};
+use crate::{bindings::types, limits::size as limit_size};
+use belljar_capability::Limits;
 use belljar_types::{Blob, Content, ToolError, ToolErrorKind, ToolOutput};
 
 /// The longest failure text that is passed on, in bytes.
@@ -11,8 +12,8 @@ const FAILURE_TEXT: usize = 16 << 10;
 pub(crate) fn convert(output: types::Output, limits: &Limits) -> Result<ToolOutput, ToolError> {
     let structured = match output.structured {
         None => None,
-        Some(text) if text.len() > limits.result_text => {
-            return Err(too_large("structured content", text.len(), limits.result_text));
+        Some(text) if text.len() > limit_size(limits.result) => {
+            return Err(too_large("structured content", text.len(), limit_size(limits.result)));
         }
         Some(text) => Some(serde_json::from_str(&text).map_err(|error| {
             ToolError::new(
@@ -22,7 +23,8 @@ pub(crate) fn convert(output: types::Output, limits: &Limits) -> Result<ToolOutp
         })?),
     };
     let pieces = output.content.len();
-    let mut room = Room { text: limits.result_text, data: limits.result_data, cut: 0 };
+    let mut room =
+        Room { text: limit_size(limits.result), data: limit_size(limits.result_data), cut: 0 };
     let mut content = output
         .content
         .into_iter()
@@ -92,7 +94,7 @@ impl Room {
         self.data = self
             .data
             .checked_sub(size)
-            .ok_or_else(|| too_large("data", size, limits.result_data))?;
+            .ok_or_else(|| too_large("data", size, limit_size(limits.result_data)))?;
         Ok(Blob {
             media_type: shorten(&blob.media_type, 100),
             name: blob.name.map(|name| shorten(&name, 200)),
@@ -118,7 +120,7 @@ pub(crate) fn shorten(text: &str, characters: usize) -> String {
 
 /// Converts a failure that the tool itself reported.
 pub(crate) fn failure(failure: types::Failure, limits: &Limits) -> ToolError {
-    let limit = FAILURE_TEXT.min(limits.result_text);
+    let limit = FAILURE_TEXT.min(limit_size(limits.result));
     let (kind, message, retry_after_ms) = match failure {
         types::Failure::UnknownTool => (
             ToolErrorKind::Failed,
@@ -140,7 +142,7 @@ pub(crate) fn failure(failure: types::Failure, limits: &Limits) -> ToolError {
         let end = message.floor_char_boundary(limit);
         if end < message.len() { format!("{}…", &message[..end]) } else { message }
     };
-    ToolError { kind, message, retry_after_ms }
+    ToolError { retry_after_ms, ..ToolError::new(kind, message) }
 }
 
 /// Bytes of content.
@@ -180,7 +182,7 @@ mod tests {
 
     #[test]
     fn long_text_is_cut_on_a_character_boundary_and_says_so() {
-        let limits = Limits { result_text: 5, ..Limits::default() };
+        let limits = Limits { result: 5, ..Limits::default() };
         assert_eq!(
             texts(&convert(text("ääää"), &limits).unwrap()),
             ["ää", "[cut here: 4 bytes of text left out; ask for a part of it to see the rest]"]
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_over_all_texts_together() {
-        let limits = Limits { result_text: 4, ..Limits::default() };
+        let limits = Limits { result: 4, ..Limits::default() };
         let content = ["abc", "def", "g"].map(|text| types::Content::Text(text.into()));
         let output = types::Output { content: content.into(), structured: None };
         assert_eq!(

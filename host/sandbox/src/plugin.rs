@@ -4,11 +4,10 @@ use crate::{
     bindings::{self, PluginPre, types},
     cache::{self, Cache},
     call::{self, CallSetup},
-    limits::Limits,
-    names,
+    limits, names,
     state::CallState,
 };
-use belljar_capability::World;
+use belljar_capability::{GrantError, Granted, Limits, Standing, World};
 use belljar_types::{Hints, ToolDefinition, ToolError, ToolSource};
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
@@ -87,6 +86,8 @@ pub enum LoadError {
     LookAlike { name: String, other: String },
     #[error("has changed since it was looked at: start again to use it")]
     Changed,
+    #[error("has a grant that cannot be given")]
+    Grant(#[from] GrantError),
     #[error("{0}")]
     NotAPluginFile(&'static str),
 }
@@ -151,9 +152,9 @@ pub(crate) struct DescribedTool {
 
 pub(crate) struct Plugin {
     pub(crate) source: ToolSource,
-    pub(crate) bundled: bool,
-    /// What it was granted, before a call's mode and hints narrow it.
-    pub(crate) granted: World,
+    pub(crate) standing: Standing,
+    /// What it gets, before a call's mode and hints narrow it.
+    pub(crate) granted: Arc<Granted>,
     pub(crate) tools: Vec<Arc<ToolDefinition>>,
     pub(crate) permits: Arc<Semaphore>,
     bytes: PluginBytes,
@@ -169,9 +170,6 @@ pub(crate) struct Loader {
     pub(crate) limits: Limits,
 }
 
-/// Calls of one plugin that may run at a time.
-const CALLS_PER_PLUGIN: usize = 8;
-
 impl Plugin {
     /// Takes a plugin: from the cache where its digest is known, else by compiling it and asking
     /// it for its tools in an empty world.
@@ -180,16 +178,17 @@ impl Plugin {
         name: &str,
         digest: &str,
         bytes: PluginBytes,
-        granted: World,
+        standing: Standing,
+        granted: Granted,
     ) -> Result<Self, LoadError> {
-        let bundled = matches!(bytes, PluginBytes::Embedded(_));
+        let bundled = standing == Standing::Bundled;
         let source = ToolSource { plugin: name.into(), digest: digest.into() };
         let cached = loader.cache.as_ref().and_then(|cache| cache.tools(digest));
         let (described, ready) = match cached {
             Some(described) => (described, None),
             None => {
                 let pre = compile(loader, digest, &bytes).await?;
-                let described = describe(&pre, loader.limits.describing()).await?;
+                let described = describe(&pre, limits::describing(loader.limits)).await?;
                 if let Some(cache) = &loader.cache {
                     cache.keep_tools(digest, &described);
                 }
@@ -202,13 +201,19 @@ impl Plugin {
             .collect();
         Ok(Self {
             source,
-            bundled,
-            granted,
+            standing,
             tools,
-            permits: Arc::new(Semaphore::new(CALLS_PER_PLUGIN)),
+            permits: Arc::new(Semaphore::new(limits::size(granted.limits.calls))),
+            granted: Arc::new(granted),
             bytes,
             ready: Mutex::new(ready),
         })
+    }
+
+    /// Whether the host that a call asks for is known from its arguments: so it is for the tools
+    /// of the bundled plugin `web`.
+    pub(crate) fn names_its_host(&self) -> bool {
+        self.standing == Standing::Bundled && &*self.source.plugin == "web"
     }
 
     /// The plugin, if it was compiled before. Never blocks.
@@ -331,7 +336,7 @@ async fn describe(
     let asked = tokio::task::spawn_blocking(move || {
         let setup = CallSetup {
             limits: &limits,
-            world: World::default(),
+            world: &World::default(),
             workspace: None,
             observer: Arc::new(|_| {}),
             checks_paths: false,

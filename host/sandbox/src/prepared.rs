@@ -3,19 +3,19 @@
 use crate::{
     bindings::{PluginPre, types},
     call::{self, CallOutcome, CallSetup},
-    limits::Limits,
     output,
     plugin::Plugin,
+    question,
     state::CallState,
     toolbox::Inner,
     watchdog::Watchdog,
 };
 use async_trait::async_trait;
-use belljar_capability::{Access, World, world};
+use belljar_capability::{Approved, Limits, NetRequest, Standing, World, world};
 use belljar_types::{
     Action, ApprovalAnswer, CallObserver, CallReport, CallTimes, DecidedBy, Decision, Denial,
-    Origin, PermissionMode, PreparedCall, Receipt, ToolDefinition, ToolError, ToolErrorKind,
-    ToolOutput,
+    Origin, PermissionMode, PreparedCall, Question, Receipt, ToolDefinition, ToolError,
+    ToolErrorKind, ToolOutput,
 };
 use std::{
     sync::Arc,
@@ -38,6 +38,10 @@ pub(crate) struct Prepared {
     pub(crate) plugin: Arc<Plugin>,
     pub(crate) definition: Arc<ToolDefinition>,
     pub(crate) decision: Decision,
+    /// The request that the arguments name, for a tool whose host is known before it runs.
+    pub(crate) request: Option<NetRequest>,
+    /// What a person's yes adds to the world.
+    pub(crate) asks_for: Approved,
     /// JSON of an object.
     pub(crate) arguments: String,
 }
@@ -52,17 +56,13 @@ impl PreparedCall for Prepared {
         &self.decision
     }
 
-    fn question(&self) -> String {
-        let ToolDefinition { tool, source, hints, .. } = self.definition.as_ref();
-        let reach = match self.world().workspace {
-            Some(Access::ReadWrite) if hints.destructive => {
-                "may change, overwrite and delete files in the workspace"
-            }
-            Some(Access::ReadWrite) => "may change files in the workspace",
-            Some(Access::Read) => "may read files in the workspace",
-            None => "gets no files and no network",
-        };
-        format!("`{tool}` of the plugin `{}` {reach}", source.plugin)
+    fn question(&self) -> Question {
+        question::question(
+            &self.definition,
+            &self.world(),
+            &self.asks_for,
+            self.plugin.standing.is_known(),
+        )
     }
 
     async fn run(
@@ -86,7 +86,18 @@ impl PreparedCall for Prepared {
 impl Prepared {
     /// The world that this call gets if it is allowed.
     fn world(&self) -> World {
-        world(self.plugin.granted, self.inner.policy.mode, self.definition.hints)
+        let approved = self.asks_for.clone();
+        world(&self.plugin.granted, self.inner.policy.mode, self.definition.hints, approved)
+    }
+
+    /// Keeps a yes that holds for more than this call. One to a protected path never does; one to
+    /// a host holds for that host, since hosts are asked about once.
+    fn remember(&self, answer: &ApprovalAnswer) {
+        let Approved { protected, host } = &self.asks_for;
+        if protected.is_empty() && (*answer != ApprovalAnswer::Once || host.is_some()) {
+            let host = self.request.as_ref().map(NetRequest::origin);
+            self.inner.allow_for_session(&self.definition, host);
+        }
     }
 
     /// Turns a decision to ask into the person's answer.
@@ -99,9 +110,7 @@ impl Prepared {
         let name = &self.definition.name;
         let message = match answer {
             Some(answer) if answer.is_yes() => {
-                if answer == ApprovalAnswer::Session {
-                    self.inner.allow_for_session(&self.definition);
-                }
+                self.remember(&answer);
                 self.decision = Decision { action: Action::Allow, by: DecidedBy::Person };
                 return Ok(());
             }
@@ -112,13 +121,30 @@ impl Prepared {
                 "the user refused this call of `{name}`; do not repeat it, do something \
                  else or ask what they want"
             ),
-            None => format!(
-                "`{name}` needs the user's approval and nobody is there to ask; do without \
-                 it, or tell the user that `--allow {}` allows it",
-                rule_for(&self.definition)
-            ),
+            None => return Err(self.nobody_to_ask()),
         };
         Err(ToolError::new(ToolErrorKind::Denied, message))
+    }
+
+    fn nobody_to_ask(&self) -> ToolError {
+        let name = &self.definition.name;
+        let denied = |message: String| ToolError::new(ToolErrorKind::Denied, message);
+        if let Some(path) = self.asks_for.protected.first() {
+            let path = path.as_str().to_owned();
+            return refusal(
+                &self.definition,
+                &Decision { action: Action::Deny, by: DecidedBy::ProtectedPath { path } },
+            );
+        }
+        let remedy = match &self.asks_for.host {
+            Some(host) => format!("--grant '{}.net={host}'", self.definition.source.plugin),
+            None => format!("--allow {}", rule_for(&self.definition)),
+        };
+        denied(format!(
+            "`{name}` needs the user's approval and nobody is there to ask; do without it, or tell \
+             the user that `{remedy}` allows it"
+        ))
+        .with_remedy(remedy)
     }
 
     async fn execute(
@@ -136,26 +162,26 @@ impl Prepared {
                 ));
             }
         };
+        let world = self.world();
         let call = Call {
             definition: Arc::clone(&self.definition),
             decision: self.decision.clone(),
-            world: self.world(),
+            read_only: !world.can_write(),
             bytes_in: self.arguments.len(),
             waiting: asked.elapsed(),
         };
-        let limits = self.inner.limits;
+        let limits = self.plugin.granted.limits;
         let runtime = Handle::current();
         // Should this future be dropped, the guest ends at its next look at the token.
         let token = cancel.child_token();
         let _end_with_us = token.clone().drop_guard();
         // Guests run on threads of their own: one that is stuck in the kernel holds up nobody.
         let started = Instant::now();
-        let world = call.world;
         let watchdog = self.inner.watchdog.clone();
         let overdue = overdue(&watchdog, started + limits.deadline, cancel);
         let guest = spawn_blocking(move || {
             let _permits = permits;
-            self.run_guest(&pre, world, &runtime, observer, &token)
+            self.run_guest(&pre, &world, &runtime, observer, &token)
         });
         let ended = tokio::select! {
             ended = guest => ended.map_err(host_failed),
@@ -195,18 +221,18 @@ impl Prepared {
     fn run_guest(
         &self,
         pre: &PluginPre<CallState>,
-        world: World,
+        world: &World,
         runtime: &Handle,
         observer: CallObserver,
         cancel: &CancellationToken,
     ) -> CallOutcome<Result<ToolOutput, ToolError>> {
-        let limits = &self.inner.limits;
+        let limits = &world.granted.limits;
         let setup = CallSetup {
             limits,
             world,
             workspace: self.inner.workspace.as_ref(),
             observer,
-            checks_paths: self.plugin.bundled,
+            checks_paths: self.plugin.standing == Standing::Bundled,
         };
         let (tool, arguments) = (&*self.definition.tool, &*self.arguments);
         runtime.block_on(call::run(pre, setup, cancel, async |exports, store| {
@@ -253,7 +279,7 @@ fn host_failed(_: JoinError) -> ToolError {
 }
 
 /// The rule that would allow a tool, and no other.
-fn rule_for(tool: &ToolDefinition) -> String {
+pub(crate) fn rule_for(tool: &ToolDefinition) -> String {
     // A bundled tool's bare name says too little to a reader; any other's names its plugin.
     if tool.name == tool.tool {
         format!("{}/{}", tool.source.plugin, tool.tool)
@@ -265,29 +291,49 @@ fn rule_for(tool: &ToolDefinition) -> String {
 /// The model reads what was refused, and what the person it works for can do about it.
 pub(crate) fn refusal(tool: &ToolDefinition, decision: &Decision) -> ToolError {
     let name = &tool.name;
-    let message = match &decision.by {
+    let denied = |message: String| ToolError::new(ToolErrorKind::Denied, message);
+    match &decision.by {
         DecidedBy::Rule { rule } => {
-            format!("the rule `{rule}` does not let `{name}` run; do without it")
+            denied(format!("the rule `{rule}` does not let `{name}` run; do without it"))
         }
-        DecidedBy::Mode { mode: mode @ PermissionMode::Plan } => format!(
+        DecidedBy::Mode { mode: mode @ PermissionMode::Plan } => denied(format!(
             "the permission mode `{mode}` lets nothing change, and `{name}` may; plan the \
              change instead of making it"
-        ),
-        DecidedBy::Mode { mode } => format!(
+        )),
+        DecidedBy::Mode { mode } => denied(format!(
             "the permission mode `{mode}` lets `{name}` run only where a rule allows it; \
              do without it, or tell the user that `--allow {}` allows it",
             rule_for(tool)
-        ),
-        DecidedBy::Person => format!("the user refused `{name}`"),
+        ))
+        .with_remedy(format!("--allow {}", rule_for(tool))),
+        DecidedBy::ProtectedPath { path } => denied(format!(
+            "`{path}` is protected, since other programs obey what stands there: writing it needs \
+             the user's own answer, and nobody is asked here; do without it, or tell the user"
+        )),
+        DecidedBy::Person => denied(format!("the user refused `{name}`")),
+    }
+}
+
+/// The model reads that a tool is there and waits for a person to look at its plugin.
+pub(crate) fn not_offered(tool: &ToolDefinition, standing: &Standing) -> ToolError {
+    let plugin = &tool.source.plugin;
+    let why = match standing {
+        Standing::Changed { .. } => "has changed since the user allowed it",
+        _ => "has not been allowed by the user",
     };
+    let message = format!(
+        "the plugin `{plugin}` {why}; do without it, or tell the user to look at it with \
+         `belljar plugin grant {plugin}`"
+    );
     ToolError::new(ToolErrorKind::Denied, message)
+        .with_remedy(format!("belljar plugin grant {plugin}"))
 }
 
 /// What is known of a call before it runs.
 struct Call {
     definition: Arc<ToolDefinition>,
     decision: Decision,
-    world: World,
+    read_only: bool,
     bytes_in: usize,
     waiting: Duration,
 }
@@ -301,7 +347,7 @@ impl Call {
         let receipt = Receipt {
             tool: self.definition.tool.to_string(),
             decision: self.decision,
-            read_only: self.world.workspace != Some(Access::ReadWrite),
+            read_only: self.read_only,
             fuel_used: ended.fuel_used,
             fuel_limit: ended.fuel_limit,
             peak_memory_bytes: ended.peak_memory as u64,
@@ -336,13 +382,17 @@ fn with_denials(error: ToolError, denied: &[Denial]) -> ToolError {
         return error;
     }
     let mut message = error.message;
-    for Denial { operation, target, reason } in denied.iter().take(TOLD) {
+    for Denial { operation, target, reason, .. } in denied.iter().take(TOLD) {
         message.push_str(&format!("\nrefused: {operation} `{target}`: {reason}"));
     }
     if denied.len() > TOLD {
         message.push_str(&format!("\nand {} more", denied.len() - TOLD));
     }
-    ToolError::new(ToolErrorKind::Denied, message)
+    let denied_error = ToolError::new(ToolErrorKind::Denied, message);
+    match denied.iter().find_map(|denial| denial.grant.as_ref()) {
+        Some(grant) => denied_error.with_remedy(format!("--grant '{grant}'")),
+        None => denied_error,
+    }
 }
 
 fn micros(time: Duration) -> u64 {

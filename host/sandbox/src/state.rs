@@ -3,10 +3,10 @@
 use crate::{
     filesystem::{FilesContext, Workspace},
     host::HostContext,
-    limits::{Limits, MemoryLimiter},
+    limits::{MemoryLimiter, size},
     stdio::OutputSink,
 };
-use belljar_capability::World;
+use belljar_capability::{Access, Limits, World};
 use belljar_types::{CallObserver, Denial};
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -30,6 +30,7 @@ impl Denials {
             operation: operation.to_owned(),
             target: target.chars().take(400).collect(),
             reason: reason.to_owned(),
+            grant: None,
         };
         if list.len() < DENIALS && !list.contains(&denial) {
             list.push(denial);
@@ -110,9 +111,15 @@ impl WasiView for CallState {
     }
 }
 
+/// How far the workspace is open.
+fn workspace_access(world: &World) -> Option<Access> {
+    let root = world.granted.mounts.iter().find(|mount| mount.guest.is_root())?;
+    Some(world.access(root.access))
+}
+
 /// Everything that a call's world is made of.
 pub(crate) struct WorldParts<'a> {
-    pub(crate) world: World,
+    pub(crate) world: &'a World,
     pub(crate) workspace: Option<&'a Workspace>,
     pub(crate) limits: &'a Limits,
     pub(crate) clock: CallClock,
@@ -126,19 +133,20 @@ impl CallState {
     pub(crate) fn new(parts: WorldParts<'_>) -> Self {
         let WorldParts { world, workspace, limits, clock, observer, checks_paths } = parts;
         let denials = Denials::default();
-        let (stdout, stderr) = (OutputSink::new(limits.output), OutputSink::new(limits.output));
+        let (stdout, stderr) =
+            (OutputSink::new(size(limits.log)), OutputSink::new(size(limits.log)));
 
         let mut table = ResourceTable::new();
         // The runtime traps at this cap; the guard's own, which guests can handle, lies below.
-        table.set_max_capacity(limits.handles.saturating_add(64));
+        table.set_max_capacity(size(limits.open_files).saturating_add(64));
 
         let mut wasi = WasiCtx::builder();
         wasi.stdout(stdout.clone()).stderr(stderr.clone()).max_random_size(limits.random);
 
         let files = FilesContext::new(
-            world.workspace.zip(workspace),
+            workspace_access(world).zip(workspace),
             denials.clone(),
-            limits.handles,
+            size(limits.open_files),
             checks_paths,
         );
         Self {

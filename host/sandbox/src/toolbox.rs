@@ -2,16 +2,17 @@
 
 use crate::{
     cache::Cache,
-    catalog::{BundledPlugin, Catalog, Skipped},
+    catalog::{BundledPlugin, Catalog, Grants, PluginFolder, Skipped},
     engine::{self, EngineSettings, SandboxError},
     filesystem::Workspace,
-    limits::Limits,
     output,
     plugin::{Loader, Plugin},
     prepared::{self, Prepared},
     watchdog::Watchdog,
 };
-use belljar_capability::{Rules, Subject, World, decide, is_offered};
+use belljar_capability::{
+    Limits, NetRequest, PluginGrant, Rules, Subject, decide, is_offered, request_in_arguments,
+};
 use belljar_types::{
     Action, DecidedBy, Decision, PermissionMode, PreparedCall, ToolCall, ToolDefinition, ToolError,
     ToolErrorKind, Toolbox,
@@ -39,10 +40,14 @@ pub struct SandboxConfig {
     pub cache: Option<PathBuf>,
     pub bundled: Vec<BundledPlugin>,
     /// Folders of plugins, the first to have a name wins it.
-    pub folders: Vec<PathBuf>,
-    /// Worlds of plugins from folders, by name. What is not here gets an empty world.
-    pub grants: BTreeMap<String, World>,
+    pub folders: Vec<PluginFolder>,
+    /// What people granted, by plugin name, bundled plugins included. What is not here gets an
+    /// empty world; a bundled plugin gets the workspace besides.
+    pub grants: BTreeMap<String, PluginGrant>,
+    /// What `~` in a grant means.
+    pub home: Option<PathBuf>,
     pub policy: Policy,
+    /// The limits of plugins whose grants set no others.
     pub limits: Limits,
     pub engine: EngineSettings,
 }
@@ -55,7 +60,6 @@ pub struct Sandbox(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) loader: Loader,
     pub(crate) workspace: Option<Workspace>,
-    pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) in_flight: Arc<Semaphore>,
     pub(crate) watchdog: Watchdog,
@@ -64,8 +68,15 @@ pub(crate) struct Inner {
     offered: Arc<[ToolDefinition]>,
     skipped: Vec<Skipped>,
     notices: Vec<String>,
-    /// Digest and tool of what a person allowed for this session.
-    session_allowed: Mutex<HashSet<(Arc<str>, Arc<str>)>>,
+    /// What a person allowed for this session.
+    session_allowed: Mutex<HashSet<SessionKey>>,
+}
+
+/// Digest, tool and, for a tool whose host is known before it runs, the host.
+type SessionKey = (Arc<str>, Arc<str>, Option<String>);
+
+fn session_key(tool: &ToolDefinition, host: Option<String>) -> SessionKey {
+    (Arc::clone(&tool.source.digest), Arc::clone(&tool.tool), host)
 }
 
 impl fmt::Debug for Sandbox {
@@ -83,8 +94,18 @@ impl Sandbox {
     ///
     /// The engine does not start, or the workspace cannot be opened.
     pub async fn open(config: SandboxConfig) -> Result<Self, SandboxError> {
-        let SandboxConfig { workspace, cache, bundled, folders, grants, policy, limits, engine } =
-            config;
+        let SandboxConfig {
+            workspace,
+            cache,
+            bundled,
+            folders,
+            grants,
+            home,
+            policy,
+            limits,
+            engine,
+        } = config;
+        let grants = Grants { by_name: grants, workspace: workspace.clone(), home, limits };
         let mut notices = Vec::new();
         let cache = cache.filter(|cache| {
             let inside = workspace.as_ref().is_some_and(|workspace| is_inside(cache, workspace));
@@ -118,13 +139,13 @@ impl Sandbox {
         let loader = Loader { engine, linker, cache, limits };
         let mut catalog = Catalog::default();
         for plugin in &bundled {
-            if let Err(error) = catalog.add_bundled(&loader, plugin).await {
+            if let Err(error) = catalog.add_bundled(&loader, plugin, &grants).await {
                 notices.push(format!("the bundled plugin `{}` {}", plugin.name, chain(&error)));
             }
         }
         for folder in &folders {
             if let Err(error) = catalog.add_folder(&loader, folder, &grants).await {
-                let folder = folder.display();
+                let folder = folder.path.display();
                 notices.push(format!("the plugins folder `{folder}` cannot be read: {error}"));
             }
         }
@@ -138,7 +159,10 @@ impl Sandbox {
         }
         let mut offered: Vec<ToolDefinition> = tools
             .values()
-            .filter(|(_, tool)| is_offered(policy.mode, &policy.rules, &subject(tool)))
+            .filter(|(plugin, tool)| {
+                plugin.standing.is_offered()
+                    && is_offered(policy.mode, &policy.rules, &subject(plugin, tool))
+            })
             .map(|(_, tool)| ToolDefinition::clone(tool))
             .collect();
         offered.sort_by(|a, b| a.name.cmp(&b.name));
@@ -146,7 +170,6 @@ impl Sandbox {
         Ok(Self(Arc::new(Inner {
             loader,
             workspace,
-            limits,
             policy,
             tools,
             offered: offered.into(),
@@ -206,12 +229,16 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn subject(tool: &ToolDefinition) -> Subject<'_> {
+fn subject<'a>(plugin: &'a Plugin, tool: &'a ToolDefinition) -> Subject<'a> {
     Subject {
         plugin: &tool.source.plugin,
         tool: &tool.tool,
         model_name: &tool.name,
         hints: tool.hints,
+        arguments: None,
+        is_known: plugin.standing.is_known(),
+        granted: &plugin.granted,
+        request: None,
     }
 }
 
@@ -225,35 +252,50 @@ impl Toolbox for Sandbox {
             return Err(self.0.unknown(&call.tool));
         };
         let invalid = |reason: String| ToolError::new(ToolErrorKind::InvalidArguments, reason);
-        let arguments = call.arguments.object().map_err(invalid)?;
-        let arguments =
-            serde_json::to_string(arguments).map_err(|error| invalid(error.to_string()))?;
-        let mut decision = decide(self.0.policy.mode, &self.0.policy.rules, &subject(definition));
-        if decision.action == Action::Ask && self.0.is_session_allowed(definition) {
-            decision = Decision { action: Action::Allow, by: DecidedBy::Person };
+        let given = call.arguments.object().map_err(invalid)?;
+        let arguments = serde_json::to_string(given).map_err(|error| invalid(error.to_string()))?;
+        if !plugin.standing.is_offered() {
+            return Err(prepared::not_offered(definition, &plugin.standing));
         }
-        if decision.action == Action::Deny {
-            return Err(prepared::refusal(definition, &decision));
+        let request = plugin.names_its_host().then(|| request_in_arguments(given)).flatten();
+        let subject = Subject {
+            arguments: Some(given),
+            request: request.as_ref(),
+            ..subject(plugin, definition)
+        };
+        let mut verdict = decide(self.0.policy.mode, &self.0.policy.rules, &subject);
+        if verdict.decision.action == Action::Ask
+            && verdict.asks_for.protected.is_empty()
+            && self.0.is_session_allowed(definition, request.as_ref())
+        {
+            verdict.decision = Decision { action: Action::Allow, by: DecidedBy::Person };
+        }
+        if verdict.decision.action == Action::Deny {
+            return Err(prepared::refusal(definition, &verdict.decision));
         }
         Ok(Box::new(Prepared {
             inner: Arc::clone(&self.0),
             plugin: Arc::clone(plugin),
             definition: Arc::clone(definition),
-            decision,
+            decision: verdict.decision,
+            request,
+            asks_for: verdict.asks_for,
             arguments,
         }))
     }
 }
 
 impl Inner {
-    /// A person allowed this tool of this digest for the rest of the session.
-    pub(crate) fn allow_for_session(&self, tool: &ToolDefinition) {
-        let key = (Arc::clone(&tool.source.digest), Arc::clone(&tool.tool));
-        self.session_allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    /// A person allowed this tool of this digest, or one host of it, for the rest of the session.
+    pub(crate) fn allow_for_session(&self, tool: &ToolDefinition, host: Option<String>) {
+        self.session_allowed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(session_key(tool, host));
     }
 
-    fn is_session_allowed(&self, tool: &ToolDefinition) -> bool {
-        let key = (Arc::clone(&tool.source.digest), Arc::clone(&tool.tool));
+    fn is_session_allowed(&self, tool: &ToolDefinition, request: Option<&NetRequest>) -> bool {
+        let key = session_key(tool, request.map(NetRequest::origin));
         self.session_allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 

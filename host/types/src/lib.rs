@@ -14,7 +14,7 @@ mod receipt;
 mod tool;
 mod toolbox;
 
-pub use approver::{ApprovalAnswer, ApprovalQuestion, Approver};
+pub use approver::{Always, ApprovalAnswer, ApprovalQuestion, Approver, Question};
 pub use event::{Event, EventKind, Mode, StopReason, Usage};
 pub use journal::{Journal, JournalError, Record};
 pub use message::{

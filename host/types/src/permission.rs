@@ -59,6 +59,8 @@ pub enum DecidedBy {
     Rule { rule: String },
     /// The permission mode's own row for tools of this kind.
     Mode { mode: PermissionMode },
+    /// The arguments name a protected path to a tool that may write it.
+    ProtectedPath { path: String },
 }
 
 impl DecidedBy {
@@ -67,7 +69,7 @@ impl DecidedBy {
         match self {
             Self::Person => "person",
             Self::Rule { .. } => "rule",
-            Self::Mode { .. } => "mode",
+            Self::Mode { .. } | Self::ProtectedPath { .. } => "mode",
         }
     }
 }

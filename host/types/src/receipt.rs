@@ -12,6 +12,9 @@ pub struct Denial {
     pub target: String,
     /// Why it was refused.
     pub reason: String,
+    /// What would grant exactly this, in the form that `--grant` takes; absent where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
 }
 
 /// Where the wall time of a call went, in microseconds.

@@ -1,7 +1,8 @@
 //! The boundary to whoever runs tools.
 
 use crate::{
-    ApprovalAnswer, Decision, Origin, Receipt, ToolCall, ToolDefinition, ToolError, ToolOutput,
+    ApprovalAnswer, Decision, Origin, Question, Receipt, ToolCall, ToolDefinition, ToolError,
+    ToolOutput,
 };
 use async_trait::async_trait;
 use std::{fmt, sync::Arc};
@@ -49,8 +50,8 @@ pub trait PreparedCall: Send + Sync {
 
     fn decision(&self) -> &Decision;
 
-    /// What a person is asked where the decision is `Ask`: what the tool may do if allowed.
-    fn question(&self) -> String;
+    /// What a person is asked where the decision is `Ask`.
+    fn question(&self) -> Question;
 
     /// Runs the call in a world no wider than the decision. Where the decision is `Ask`, `answer`
     /// decides, and no answer is a refusal; elsewhere `answer` is ignored.

@@ -1,13 +1,12 @@
-//! The host that a call of the bundled `web` tools will ask for, known before it runs.
+//! The request that a call of the bundled `web` tools will make, known before it runs.
 
-use super::{NetGrant, NetRequest};
-use serde_json::Value;
+use super::NetRequest;
+use serde_json::{Map, Value};
 
-/// The grant that a call with these arguments needs: of the host in `url`. Nothing where the
-/// argument is no URL that may be requested; the call then fails by itself.
-pub fn hosts_in_arguments(arguments: &Value) -> Option<NetGrant> {
+/// The request that `url`, and `method` where there is one, ask for. Nothing where the arguments
+/// name none that may be made; the call then fails by itself.
+pub fn request_in_arguments(arguments: &Map<String, Value>) -> Option<NetRequest> {
     let url = arguments.get("url")?.as_str()?;
-    // The method only has to be one: grants of hosts are of every method.
-    let request = NetRequest::for_url("GET", url).ok()?;
-    Some(NetGrant::of_host(request.scheme(), request.host().clone(), request.port()))
+    let method = arguments.get("method").and_then(Value::as_str).unwrap_or("GET");
+    NetRequest::for_url(&method.to_ascii_uppercase(), url).ok()
 }

@@ -107,7 +107,7 @@ pub(crate) async fn demo(arguments: DemoArguments, screen: SharedScreen) -> anyh
     };
     let prompt = vec![Part::text(TASK, Origin::Person)];
     let request = request(mode, &workspace, prompt, System(system), &cancel);
-    let sink = sink(&screen, &output, ResultLines(8), mode, rules, &sandbox);
+    let sink = sink(&screen, &output, ResultLines(8));
     if is_text {
         screen.lock().note(&format!("The task: {TASK}"));
     }

@@ -8,15 +8,13 @@ use crate::{
     prompt::{self, Prompt},
     screen::SharedScreen,
     setup::{self, Opened},
-    show::{Advice, ResultLines, Sink},
+    show::{ResultLines, Sink},
     signals,
     tty::Tty,
 };
 use async_trait::async_trait;
 use belljar_agent::{Agent, RunRequest, Settings, SystemSource};
-use belljar_capability::Rules;
-use belljar_sandbox::Sandbox;
-use belljar_types::{Part, PermissionMode, SystemPrompt, Toolbox as _};
+use belljar_types::{Part, PermissionMode, SystemPrompt};
 use belljar_workspace::{
     Clock, Config, Flags, Instructions, Places, PromptSource, SessionStore, Workspace,
 };
@@ -95,23 +93,13 @@ async fn prepare(
     };
     let request = request(mode, &workspace, prompt, System(system), cancel);
     let lines = if output.talk.verbose { ResultLines(40) } else { ResultLines(3) };
-    let sink = sink(screen, output, lines, mode, config.rules, &sandbox);
+    let sink = sink(screen, output, lines);
     Ok(Plan { agent, request, notices, sink, shown })
 }
 
-/// The sink of a run whose calls are decided by this mode and these rules.
-pub(super) fn sink(
-    screen: &SharedScreen,
-    output: &OutputArguments,
-    lines: ResultLines,
-    mode: PermissionMode,
-    rules: Rules,
-    sandbox: &Sandbox,
-) -> Sink {
-    let withheld = sandbox.withheld();
-    let tools = sandbox.tools();
-    let all = tools.iter().cloned().chain(withheld.iter().map(|tool| tool.as_ref().clone()));
-    Sink::new(screen.clone(), output, lines, Advice::new(mode, rules, all))
+/// The sink of a run.
+pub(super) fn sink(screen: &SharedScreen, output: &OutputArguments, lines: ResultLines) -> Sink {
+    Sink::new(screen.clone(), output, lines)
 }
 
 pub(super) fn request(

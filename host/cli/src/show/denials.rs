@@ -2,54 +2,10 @@
 
 use super::receipt;
 use crate::visible;
-use belljar_capability::{Rules, Subject, decide};
-use belljar_types::{
-    Action, DecidedBy, PermissionMode, Receipt, ToolDefinition, ToolErrorKind, ToolResult,
-};
-use std::{collections::BTreeMap, sync::Arc};
+use belljar_types::{Denial, Receipt, ToolErrorKind, ToolResult};
 
 /// Characters of the line of one denial.
 const LINE: usize = 300;
-
-/// What a run's calls are decided by.
-#[derive(Debug, Default)]
-pub(crate) struct Advice {
-    mode: Option<PermissionMode>,
-    rules: Rules,
-    tools: BTreeMap<Arc<str>, ToolDefinition>,
-}
-
-impl Advice {
-    /// `tools` are all that there are, offered or not.
-    pub(crate) fn new(
-        mode: PermissionMode,
-        rules: Rules,
-        tools: impl IntoIterator<Item = ToolDefinition>,
-    ) -> Self {
-        let tools = tools.into_iter().map(|tool| (Arc::clone(&tool.name), tool)).collect();
-        Self { mode: Some(mode), rules, tools }
-    }
-
-    /// Why a call of this tool does not simply run, and what a person can do about it.
-    fn for_tool(&self, name: &str) -> Option<String> {
-        let tool = self.tools.get(name)?;
-        let subject = Subject {
-            plugin: &tool.source.plugin,
-            tool: &tool.tool,
-            model_name: &tool.name,
-            hints: tool.hints,
-        };
-        let decision = decide(self.mode?, &self.rules, &subject);
-        Some(match (decision.action, decision.by) {
-            (Action::Allow, _) => return None,
-            (_, DecidedBy::Rule { rule }) => format!("the rule `{rule}` stands against it"),
-            (_, DecidedBy::Mode { mode: mode @ PermissionMode::Plan }) => {
-                format!("the permission mode `{mode}` lets nothing change")
-            }
-            _ => format!("`--allow {}/{}` allows it", tool.source.plugin, tool.tool),
-        })
-    }
-}
 
 /// The denials of a run so far, each once.
 #[derive(Debug, Default)]
@@ -59,40 +15,23 @@ pub(crate) struct Denials {
 
 impl Denials {
     /// Takes the end of a call. `answered` says that a person decided about it.
-    pub(crate) fn add(
-        &mut self,
-        result: &ToolResult,
-        receipt: Option<&Receipt>,
-        answered: bool,
-        advice: &Advice,
-    ) {
+    pub(crate) fn add(&mut self, result: &ToolResult, receipt: Option<&Receipt>, answered: bool) {
         let Err(error) = &result.outcome else { return };
         if error.kind != ToolErrorKind::Denied {
             return;
         }
         let tool = &result.tool;
         let said_no = format!("`{tool}`: you said no");
-        let line = match receipt {
+        let line = match (receipt, &error.remedy) {
             _ if answered => said_no,
             // Refused again on the strength of that answer.
-            None if self.lines.contains(&said_no) => said_no,
-            None => match advice.for_tool(tool) {
-                Some(advice) => format!("`{tool}`: {advice}"),
-                None => format!("`{tool}`"),
-            },
-            Some(receipt) => {
-                let denied: Vec<_> = receipt
-                    .denied
-                    .iter()
-                    .map(|denial| {
-                        format!("{} `{}` ({})", denial.operation, denial.target, denial.reason)
-                    })
-                    .collect();
-                match denied.as_slice() {
-                    [] => format!("`{tool}`: {}", receipt::failure(error)),
-                    denied => format!("`{tool}`: {}", denied.join(", ")),
-                }
+            (None, _) if self.lines.contains(&said_no) => said_no,
+            (Some(receipt), _) if !receipt.denied.is_empty() => {
+                let denied: Vec<_> = receipt.denied.iter().map(denial).collect();
+                format!("`{tool}`: {}", denied.join(", "))
             }
+            (_, Some(remedy)) => format!("`{tool}`: `{remedy}` allows it"),
+            (_, None) => format!("`{tool}`: {}", receipt::failure(error)),
         };
         let line = visible::short(&line, LINE);
         if !self.lines.contains(&line) {
@@ -110,51 +49,51 @@ impl Denials {
     }
 }
 
+/// One thing that was refused, and what would grant it.
+fn denial(denial: &Denial) -> String {
+    let Denial { operation, target, reason, grant } = denial;
+    let what = format!("{operation} `{target}` ({reason})");
+    match grant {
+        Some(grant) => format!("{what}; `--grant '{grant}'` allows it"),
+        None => what,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::show::receipt::tests::receipt;
-    use belljar_types::{Hints, Origin, ToolError, ToolSource};
+    use belljar_types::{Origin, ToolError};
 
-    fn tool(name: &str) -> ToolDefinition {
-        ToolDefinition {
-            name: name.into(),
-            tool: name.into(),
-            source: ToolSource { plugin: "files".into(), digest: "sha256:0".into() },
-            title: None,
-            description: "d".to_owned(),
-            input_schema: Arc::new(serde_json::json!({"type": "object"})),
-            output_schema: None,
-            hints: Hints::default(),
-        }
-    }
-
-    fn denied(tool: &str) -> ToolResult {
+    fn denied(tool: &str, remedy: Option<&str>) -> ToolResult {
+        let error = ToolError::new(ToolErrorKind::Denied, "no");
         ToolResult {
             call_id: "1".to_owned(),
             tool: tool.to_owned(),
-            outcome: Err(ToolError::new(ToolErrorKind::Denied, "denied: no")),
+            outcome: Err(ToolError { remedy: remedy.map(str::to_owned), ..error }),
             origin: Origin::Host,
         }
     }
 
     #[test]
     fn each_denial_is_summed_up_once_with_what_would_allow_it() {
-        let rules = Rules { deny: vec!["delete_path".parse().unwrap()], ..Rules::default() };
-        let tools = [tool("edit_file"), tool("delete_path"), tool("read_file")];
-        let advice = Advice::new(PermissionMode::DontAsk, rules, tools);
         let mut denials = Denials::default();
         assert_eq!(denials.summary(), None);
-        for tool in ["edit_file", "edit_file", "delete_path"] {
-            denials.add(&denied(tool), None, false, &advice);
+        let allow = Some("--allow files/edit_file");
+        for (tool, remedy) in [("edit_file", allow), ("edit_file", allow), ("delete_path", None)] {
+            denials.add(&denied(tool, remedy), None, false);
         }
-        denials.add(&denied("read_file"), Some(&receipt()), false, &advice);
-        denials.add(&denied("move_path"), None, true, &advice);
+        denials.add(&denied("read_file", None), Some(&receipt()), false);
+        denials.add(&denied("move_path", None), None, true);
+        let mut granted = receipt();
+        granted.denied[0].grant = Some("weather.read=data".to_owned());
+        denials.add(&denied("weather__now", None), Some(&granted), false);
         assert_eq!(
             denials.summary().unwrap(),
             "denied in this run:\n  `edit_file`: `--allow files/edit_file` allows it\n  \
-             `delete_path`: the rule `delete_path` stands against it\n  `read_file`: read \
-             `/etc/passwd` (outside)\n  `move_path`: you said no"
+             `delete_path`: denied: no\n  `read_file`: read `/etc/passwd` (outside)\n  \
+             `move_path`: you said no\n  `weather__now`: read `/etc/passwd` (outside); \
+             `--grant 'weather.read=data'` allows it"
         );
     }
 }

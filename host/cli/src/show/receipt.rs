@@ -109,6 +109,7 @@ pub(crate) mod tests {
                 operation: "read".to_owned(),
                 target: "/etc/passwd".to_owned(),
                 reason: "outside".to_owned(),
+                grant: None,
             }],
             error: None,
             log: String::new(),

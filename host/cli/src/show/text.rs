@@ -3,11 +3,7 @@
 //! At a terminal the model's text is streamed as it comes. Anywhere else standard output gets the
 //! final answer alone, since only the end of a round tells whether its text was one.
 
-use super::{
-    ResultLines,
-    denials::{Advice, Denials},
-    receipt,
-};
+use super::{ResultLines, denials::Denials, receipt};
 use crate::{
     arguments::TalkArguments,
     arguments_block,
@@ -27,7 +23,6 @@ pub(crate) struct Text {
     screen: SharedScreen,
     talk: TalkArguments,
     lines: ResultLines,
-    advice: Advice,
     /// The text of the round, until it turns out to be the answer or not.
     held: Option<String>,
     /// Whether text of this round is on the terminal already.
@@ -41,17 +36,11 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(
-        screen: SharedScreen,
-        talk: TalkArguments,
-        lines: ResultLines,
-        advice: Advice,
-    ) -> Self {
+    pub(super) fn new(screen: SharedScreen, talk: TalkArguments, lines: ResultLines) -> Self {
         Self {
             screen,
             talk,
             lines,
-            advice,
             held: None,
             is_streaming: false,
             result: None,
@@ -189,7 +178,7 @@ impl Text {
     fn done(&mut self, call_id: &str, receipt: Option<&Receipt>) {
         let Some(result) = self.result.take() else { return };
         let answered = self.refused.remove(call_id);
-        self.denials.add(&result, receipt, answered, &self.advice);
+        self.denials.add(&result, receipt, answered);
         let touched = receipt.map(receipt::line);
         match &result.outcome {
             Ok(output) => {

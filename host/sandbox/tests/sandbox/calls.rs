@@ -1,8 +1,9 @@
 //! Ordinary calls: what comes back, what is kept about them, who is asked.
 
 use crate::support::{Bench, bundled, call, error, ignore, kind, recorder, run, run_with, text};
+use belljar_capability::Limits;
 use belljar_capability::{Rule, Rules};
-use belljar_sandbox::{Limits, Policy, Sandbox, SandboxConfig};
+use belljar_sandbox::{Policy, Sandbox, SandboxConfig};
 use belljar_types::{
     Action, ApprovalAnswer, Arguments, CallUpdate, DecidedBy, Decision, Origin, PermissionMode,
     ToolCall, ToolError, ToolErrorKind, Toolbox,
@@ -13,7 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 fn policy(mode: PermissionMode, allow: &[&str], deny: &[&str]) -> Policy {
     let rules = |texts: &[&str]| texts.iter().map(|text| text.parse::<Rule>().unwrap()).collect();
-    Policy { mode, rules: Rules { allow: rules(allow), ask: Vec::new(), deny: rules(deny) } }
+    Policy {
+        mode,
+        rules: Rules { allow_this_run: rules(allow), deny: rules(deny), ..Rules::default() },
+    }
 }
 
 async fn with_files(bench: &Bench, policy: Policy) -> Sandbox {
@@ -140,7 +144,7 @@ async fn every_kind_of_failure_keeps_its_kind_and_words() {
     for (name, kind, retry_after_ms) in cases {
         let arguments = json!({"kind": name, "message": "says why", "retry_after_ms": 1_500});
         let report = run(&sandbox, "hostile__fail", arguments).await;
-        let expected = ToolError { kind, message: "says why".into(), retry_after_ms };
+        let expected = ToolError { retry_after_ms, ..ToolError::new(kind, "says why") };
         assert_eq!(error(&report), &expected);
     }
 }

@@ -1,8 +1,8 @@
 //! The guarded world: what it holds, and every way out of it that is refused and recorded.
 
-use crate::support::{Bench, bundled, error, kind, run, text, writing};
-use belljar_capability::{Access, World};
-use belljar_sandbox::{Limits, Sandbox, SandboxConfig};
+use crate::support::{Bench, bundled, error, kind, reading, run, text, writing};
+use belljar_capability::Limits;
+use belljar_sandbox::{Sandbox, SandboxConfig};
 use belljar_types::{Denial, ToolErrorKind};
 use serde_json::{Value, json};
 use std::{
@@ -15,7 +15,12 @@ use std::{
 const OUTSIDE: &str = "it leads out of the workspace, or the system protects it";
 
 fn denial(operation: &str, target: &str, reason: &str) -> Denial {
-    Denial { operation: operation.into(), target: target.into(), reason: reason.into() }
+    Denial {
+        operation: operation.into(),
+        target: target.into(),
+        reason: reason.into(),
+        grant: None,
+    }
 }
 
 #[tokio::test]
@@ -183,7 +188,7 @@ async fn a_read_only_world_stays_as_it_was_whatever_the_guest_tries() {
 async fn a_grant_for_reading_is_not_widened_by_a_tool_that_writes() {
     let bench = Bench::new();
     bench.add("hostile.wasm", belljar_test_guests::HOSTILE.bytes);
-    let reading = World { workspace: Some(Access::Read) };
+    let reading = reading();
     let grants = BTreeMap::from([("hostile".to_owned(), reading)]);
     let sandbox = Sandbox::open(SandboxConfig { grants, ..bench.config() }).await.unwrap();
     let report = run(&sandbox, "hostile__write_path", json!({"path": "new", "text": "x"})).await;

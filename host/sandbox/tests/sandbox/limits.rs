@@ -1,7 +1,8 @@
 //! Limits: each is hit by a guest that would go on for ever, and named.
 
 use crate::support::{Bench, error, kind, recorder, run, run_with, text};
-use belljar_sandbox::{Limits, Sandbox};
+use belljar_capability::Limits;
+use belljar_sandbox::Sandbox;
 use belljar_types::{CallReport, CallUpdate, Content, ToolErrorKind};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -62,7 +63,7 @@ async fn memory_is_bounded() {
     let sandbox = bench.hostile(Limits { memory: 32 << 20, ..Limits::default() }).await;
     let report =
         hits(&sandbox, "hostile__touch_memory", json!({}), ToolErrorKind::MemoryLimit).await;
-    assert!(error(&report).message.contains("32 MiB"), "{report:?}");
+    assert!(error(&report).message.contains("of the 32MiB that the setting `limits.memory` allows"), "{report:?}");
     let peak = report.receipt.unwrap().peak_memory_bytes;
     assert!(peak > 16 << 20 && peak <= 32 << 20, "{peak}");
     // A guest that takes the refusal well may go on.

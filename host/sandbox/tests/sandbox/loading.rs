@@ -1,7 +1,8 @@
 //! Loading: what is taken, what is not and why, and what the cache may be trusted with.
 
 use crate::support::{Bench, bundled, run, text};
-use belljar_sandbox::{EngineSettings, Limits, LoadError, Sandbox, SandboxConfig};
+use belljar_capability::Limits;
+use belljar_sandbox::{EngineSettings, LoadError, PluginFolder, Sandbox, SandboxConfig};
 use belljar_test_guests::{HOSTILE, NOOP, Odd, odd};
 use belljar_types::Toolbox;
 use serde_json::json;
@@ -122,9 +123,9 @@ async fn a_plugin_that_breaks_the_contract_is_refused_with_its_reason() {
         (Odd::NameNotAscii, "names a tool"),
         (Odd::NameTwice, "names two tools `sound`"),
         (Odd::DescriptionEmpty, "it has no description"),
-        (Odd::DescriptionHuge, "it returned more than"),
+        (Odd::DescriptionHuge, "it handed over too much"),
         (Odd::NoTools, "offers no tool"),
-        (Odd::ManyTools, "it returned more than"),
+        (Odd::ManyTools, "it handed over too much"),
         (Odd::ListTraps, "the list is lost"),
         (Odd::ListExits, "exited with status 0"),
         (Odd::ListSpins, "could not be asked for its tools"),
@@ -163,7 +164,8 @@ async fn two_files_of_one_name_are_one_plugin_and_it_is_said() {
     for name in ["noop.wasm", "NOOP.wasm"] {
         fs::write(second.join(name), NOOP.bytes).unwrap();
     }
-    let folders = vec![bench.plugins(), second.clone()];
+    let folders =
+        [bench.plugins(), second.clone()].map(|path| PluginFolder { path, named: true }).to_vec();
     let sandbox = Sandbox::open(SandboxConfig { folders, ..bench.config() }).await.unwrap();
     let shadowed: Vec<PathBuf> = sandbox
         .skipped()

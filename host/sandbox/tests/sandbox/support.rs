@@ -1,7 +1,9 @@
 //! What the tests share: a sandbox over guests in a folder, and calls through the toolbox.
 
-use belljar_capability::{Access, Rules, World};
-use belljar_sandbox::{BundledPlugin, EngineSettings, Limits, Policy, Sandbox, SandboxConfig};
+use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
+use belljar_sandbox::{
+    BundledPlugin, EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig,
+};
 use belljar_types::{
     Arguments, CallObserver, CallReport, CallUpdate, PermissionMode, ToolCall, ToolError,
     ToolErrorKind, ToolOutput, Toolbox,
@@ -64,8 +66,9 @@ impl Bench {
             workspace: Some(self.workspace()),
             cache: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")),
             bundled: Vec::new(),
-            folders: vec![self.plugins()],
+            folders: vec![PluginFolder { path: self.plugins(), named: true }],
             grants: BTreeMap::new(),
+            home: None,
             policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
             limits: Limits::default(),
             engine: EngineSettings::default(),
@@ -80,8 +83,20 @@ impl Bench {
     }
 }
 
-pub(crate) fn writing() -> World {
-    World { workspace: Some(Access::ReadWrite) }
+/// The workspace granted to the hostile guest for reading.
+pub(crate) fn reading() -> PluginGrant {
+    let workspace = FolderGrant { host: ".".to_owned(), guest: None };
+    PluginGrant {
+        binding: Some(Binding::Digest(belljar_test_guests::HOSTILE.digest.to_owned())),
+        read: vec![workspace],
+        ..PluginGrant::default()
+    }
+}
+
+/// The workspace granted to the hostile guest for writing.
+pub(crate) fn writing() -> PluginGrant {
+    let PluginGrant { binding, read, .. } = reading();
+    PluginGrant { binding, write: read, ..PluginGrant::default() }
 }
 
 pub(crate) fn bundled() -> Vec<BundledPlugin> {

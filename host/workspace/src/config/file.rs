@@ -82,7 +82,7 @@ fn rules(section: &Section<'_>) -> Result<Rules, ConfigError> {
         };
         section.strings(key)?.into_iter().map(parse).collect()
     };
-    Ok(Rules { allow: read("allow")?, ask: read("ask")?, deny: read("deny")? })
+    Ok(Rules { allow: read("allow")?, ask: read("ask")?, deny: read("deny")?, ..Rules::default() })
 }
 
 fn checked<A, B>(

@@ -14,7 +14,7 @@ fn at(line: usize) -> Source {
 
 fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> Rules {
     let read = |rules: &[&str]| -> Vec<Rule> { rules.iter().map(|r| r.parse().unwrap()).collect() };
-    Rules { allow: read(allow), ask: read(ask), deny: read(deny) }
+    Rules { allow: read(allow), ask: read(ask), deny: read(deny), ..Rules::default() }
 }
 
 fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
@@ -142,10 +142,9 @@ fn what_is_wrong_is_named_with_its_line() {
           write `tool` or `plugin/tool`",
         ),
         (
-            "[rules]\ndeny = [\"files/*(path=**/.env)\"]",
-            "2: the rule `files/*(path=**/.env)` has \
-          an argument pattern, which this version cannot hold calls to: write `tool` or \
-          `plugin/tool`",
+            "[rules]\ndeny = [\"files/*(path)\"]",
+            "2: the rule `files/*(path)` has an argument pattern that cannot be read: write \
+             `plugin/tool(argument=pattern)`, with `*` and `**`, and a comma between patterns",
         ),
     ];
     for (text, message) in cases {

@@ -20,8 +20,8 @@
 use async_trait::async_trait;
 use belljar_types::{
     Action, ApprovalAnswer, Arguments, CallObserver, CallReport, CallTimes, CallUpdate, DecidedBy,
-    Decision, Hints, Origin, PermissionMode, PreparedCall, Receipt, ToolCall, ToolDefinition,
-    ToolError, ToolErrorKind, ToolOutput, ToolSource, Toolbox,
+    Decision, Hints, Origin, PermissionMode, PreparedCall, Question, Receipt, ToolCall,
+    ToolDefinition, ToolError, ToolErrorKind, ToolOutput, ToolSource, Toolbox,
 };
 use std::{
     sync::{Arc, Mutex},
@@ -128,8 +128,12 @@ impl PreparedCall for ScriptedCall {
         &self.decision
     }
 
-    fn question(&self) -> String {
-        format!("may `{}` change files?", self.call.tool)
+    fn question(&self) -> Question {
+        Question {
+            text: format!("may `{}` change files?", self.call.tool),
+            session: true,
+            always: None,
+        }
     }
 
     async fn run(

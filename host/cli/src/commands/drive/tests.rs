@@ -2,7 +2,7 @@ use super::*;
 use crate::{
     arguments::TalkArguments,
     screen::testing::{Written, screen},
-    show::{Advice, ResultLines},
+    show::ResultLines,
 };
 use async_trait::async_trait;
 use belljar_agent::Settings;
@@ -64,7 +64,7 @@ fn plan(screen: SharedScreen, format: OutputFormat) -> Plan {
         },
         request: RunRequest::new(vec![Part::text("look", Origin::Person)]),
         notices: vec!["first".to_owned(), "second".to_owned()],
-        sink: Sink::new(screen, &output(format), ResultLines(3), Advice::default()),
+        sink: Sink::new(screen, &output(format), ResultLines(3)),
         shown: watch::channel(String::new()).0,
     }
 }

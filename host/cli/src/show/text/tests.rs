@@ -64,7 +64,7 @@ fn a_run() -> Vec<EventKind> {
 
 fn shown(terminal: bool, talk: TalkArguments, events: &[EventKind]) -> (String, String) {
     let (screen, out, err) = screen(terminal);
-    let mut sink = Text::new(screen, talk, ResultLines(3), Advice::default());
+    let mut sink = Text::new(screen, talk, ResultLines(3));
     for event in events {
         sink.show(event).unwrap();
     }
