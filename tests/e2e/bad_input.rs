@@ -13,7 +13,7 @@ fn flags_that_mean_nothing_are_usage_errors() {
         &["run", "--permission-mode", "yolo", "x"],
         &["run", "--max-turns", "many", "x"],
         &["run", "--allow", "a/b/c", "x"],
-        &["run", "--allow", "files/*(path=x)", "x"],
+        &["run", "--allow", "files/*(path)", "x"],
         &["run", "-o", "xml", "x"],
         &["call"],
         &["no-such-command"],

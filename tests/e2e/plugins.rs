@@ -41,35 +41,38 @@ fn a_plugin_written_with_the_sdk_elsewhere_is_offered_and_called() {
         calls("weather__forecast", json!({"town": "Oslo"})),
         says("Take a hat."),
     ]);
-    // By option, and by the user's own folder.
-    machine.write_at("elsewhere/weather.wasm", &component);
-    let elsewhere = machine.path("elsewhere").display().to_string();
-    for options in [vec!["--plugins", &elsewhere], vec![]] {
-        if options.is_empty() {
-            machine.write_at("data/belljar/plugins/weather.wasm", &component);
-        }
-        let mut arguments = vec!["run", "-m", &model, "-o", "stream-json"];
-        arguments.extend(options);
-        arguments.push("weather?");
-        let ended = machine.run(arguments);
-        assert_eq!(ended.code, 0, "{ended:#?}");
-        let events = ended.events();
-        let tools = events[0]["tools"].as_array().unwrap();
-        assert!(tools.contains(&json!("weather__forecast")), "{tools:?}");
-        let results = of_type(&events, "tool_result");
-        assert_eq!(results[0]["content"][0]["text"], "sunny in Oslo", "{results:#?}");
-        assert_eq!(results[0]["content"][0]["origin"]["plugin"], "weather");
-        assert_eq!(results[1]["error"]["kind"], "invalid_arguments");
-        let message = results[1]["error"]["message"].as_str().unwrap();
-        assert!(message.contains("town") && message.contains("city"), "{message}");
-    }
+    machine.write_at("plugins/weather.wasm", &component);
+    let plugins = machine.path("plugins").display().to_string();
+    let ended =
+        machine.run(["run", "-m", &model, "-o", "stream-json", "--plugins", &plugins, "weather?"]);
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let events = ended.events();
+    let tools = events[0]["tools"].as_array().unwrap();
+    assert!(tools.contains(&json!("weather__forecast")), "{tools:?}");
+    let results = of_type(&events, "tool_result");
+    assert_eq!(results[0]["content"][0]["text"], "sunny in Oslo", "{results:#?}");
+    assert_eq!(results[0]["content"][0]["origin"]["plugin"], "weather");
+    assert_eq!(results[1]["error"]["kind"], "invalid_arguments");
+    let message = results[1]["error"]["message"].as_str().unwrap();
+    assert!(message.contains("town") && message.contains("city"), "{message}");
+
+    // In the user's own folder it waits until they have said yes to it.
+    machine.write_at("data/belljar/plugins/weather.wasm", &component);
+    let ended = machine.run(["run", "-m", &model, "-o", "stream-json", "weather?"]);
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let events = ended.events();
+    assert!(!events[0]["tools"].as_array().unwrap().contains(&json!("weather__forecast")));
+    let result = of_type(&events, "tool_result")[0];
+    assert_eq!(result["error"]["kind"], "denied", "{result}");
+    assert_eq!(result["error"]["remedy"], "belljar plugin grant weather", "{result}");
 }
 
 #[test]
 fn tools_are_listed_with_schema_and_hints() {
     let machine = Machine::new();
-    machine.write_at("data/belljar/plugins/noop.wasm", NOOP.bytes);
-    let ended = machine.run(["tools", "--json"]);
+    machine.write_at("plugins/noop.wasm", NOOP.bytes);
+    let plugins = machine.path("plugins").display().to_string();
+    let ended = machine.run(["tools", "--json", "--plugins", &plugins]);
     assert_eq!(ended.code, 0, "{ended:?}");
     let tools: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();
     let named = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
@@ -83,7 +86,7 @@ fn tools_are_listed_with_schema_and_hints() {
         assert!(!tool["description"].as_str().unwrap().is_empty(), "{tool}");
         assert_eq!(tool["input_schema"]["additionalProperties"], false, "{tool}");
     }
-    let ended = machine.run(["tools"]);
+    let ended = machine.run(["tools", "--plugins", &plugins]);
     assert!(ended.stdout.contains("read_file") && ended.stdout.contains("noop__noop"), "{ended:?}");
 }
 
@@ -115,14 +118,21 @@ fn every_file_that_is_not_taken_gets_its_line() {
 fn a_plugin_from_a_folder_reaches_no_file() {
     let machine = Machine::new();
     machine.write("secret.txt", "secret");
-    machine.write_at("data/belljar/plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    machine.write_at("plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    let plugins = machine.path("plugins").display().to_string();
     for path in ["secret.txt", "/secret.txt", "/etc/passwd", "."] {
-        let ended = machine.run(["call", "hostile__read_path", &json!({"path": path}).to_string()]);
+        let ended = machine.run([
+            "call",
+            "--plugins",
+            &plugins,
+            "hostile__read_path",
+            &json!({"path": path}).to_string(),
+        ]);
         assert!(matches!(ended.code, 6 | 7), "{path}: {ended:?}");
         assert!(!ended.stdout.contains("secret"), "{path}: {ended:?}");
     }
     let arguments = json!({"path": "new.txt", "text": "x"}).to_string();
-    let ended = machine.run(["call", "hostile__write_path", &arguments]);
+    let ended = machine.run(["call", "--plugins", &plugins, "hostile__write_path", &arguments]);
     assert!(matches!(ended.code, 6 | 7), "{ended:?}");
     assert!(!machine.workspace().join("new.txt").exists());
 }
@@ -130,11 +140,12 @@ fn a_plugin_from_a_folder_reaches_no_file() {
 #[test]
 fn hostile_words_are_shown_and_not_obeyed() {
     let machine = Machine::new();
-    machine.write_at("data/belljar/plugins/odd.wasm", odd(Odd::DescriptionHostile));
-    machine.write_at("data/belljar/plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
-    let listed = machine.run(["tools"]);
+    machine.write_at("plugins/odd.wasm", odd(Odd::DescriptionHostile));
+    machine.write_at("plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    let plugins = machine.path("plugins").display().to_string();
+    let listed = machine.run(["tools", "--plugins", &plugins]);
     let model = machine.script(&[calls("hostile__hostile_words", json!({})), says("seen")]);
-    let ran = machine.run(["run", "-v", "-m", &model, "look"]);
+    let ran = machine.run(["run", "-v", "-m", &model, "--plugins", &plugins, "look"]);
     for ended in [&listed, &ran] {
         assert_eq!(ended.code, 0, "{ended:?}");
         for text in [&ended.stdout, &ended.stderr] {

@@ -306,11 +306,21 @@ fn wait_for(
 #[test]
 fn ctrl_c_cancels_cleanly_and_leaves_a_whole_session() {
     let machine = Machine::new();
-    machine.write_at("data/belljar/plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    machine.write_at("plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    let plugins = machine.path("plugins").display().to_string();
     for (tool, signal) in [("hostile__sleep_for_ever", "INT"), ("hostile__spin", "TERM")] {
         let _ = fs::remove_dir_all(machine.path("state"));
         let model = machine.script(&[calls(tool, json!({})), says("never")]);
-        let mut child = machine.spawn(["run", "-m", &model, "-o", "stream-json", "wait"]);
+        let mut child = machine.spawn([
+            "run",
+            "-m",
+            &model,
+            "--plugins",
+            &plugins,
+            "-o",
+            "stream-json",
+            "wait",
+        ]);
         let (mut lines, mut rest) = wait_for(child.stdout.take().unwrap(), "tool_call_start");
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
@@ -334,11 +344,22 @@ fn ctrl_c_cancels_cleanly_and_leaves_a_whole_session() {
 #[test]
 fn a_reader_that_goes_away_ends_the_run_quietly() {
     let machine = Machine::new();
-    machine.write_at("data/belljar/plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    machine.write_at("plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    let plugins = machine.path("plugins").display().to_string();
     let turns: Vec<_> = (0..200).map(|_| calls("hostile__count", json!({}))).collect();
     let model = machine.script(&turns);
-    let mut child =
-        machine.spawn(["run", "-m", &model, "-o", "stream-json", "--max-turns", "500", "count"]);
+    let mut child = machine.spawn([
+        "run",
+        "-m",
+        &model,
+        "--plugins",
+        &plugins,
+        "-o",
+        "stream-json",
+        "--max-turns",
+        "500",
+        "count",
+    ]);
     let (_, rest) = wait_for(child.stdout.take().unwrap(), "round_start");
     drop(rest);
     let ended = Ended::of(child.wait_with_output().unwrap());

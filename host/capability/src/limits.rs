@@ -253,14 +253,16 @@ impl Limit {
         match self.unit() {
             Unit::Count => value.to_string(),
             Unit::Time => match value {
-                value if value % 1_000 == 0 => format!("{}s", value / 1_000),
+                value if value.is_multiple_of(1_000) => format!("{}s", value / 1_000),
                 value => format!("{value}ms"),
             },
             Unit::Bytes => {
                 const UNITS: [(u64, &str); 3] =
                     [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
                 match UNITS.iter().find(|(size, _)| value >= *size) {
-                    Some((size, unit)) if value % size == 0 => format!("{}{unit}", value / size),
+                    Some((size, unit)) if value.is_multiple_of(*size) => {
+                        format!("{}{unit}", value / size)
+                    }
                     #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
                     Some((size, unit)) => format!("{:.1}{unit}", value as f64 / *size as f64),
                     None => format!("{value}B"),

@@ -63,7 +63,10 @@ async fn memory_is_bounded() {
     let sandbox = bench.hostile(Limits { memory: 32 << 20, ..Limits::default() }).await;
     let report =
         hits(&sandbox, "hostile__touch_memory", json!({}), ToolErrorKind::MemoryLimit).await;
-    assert!(error(&report).message.contains("of the 32MiB that the setting `limits.memory` allows"), "{report:?}");
+    assert!(
+        error(&report).message.contains("of the 32MiB that the setting `limits.memory` allows"),
+        "{report:?}"
+    );
     let peak = report.receipt.unwrap().peak_memory_bytes;
     assert!(peak > 16 << 20 && peak <= 32 << 20, "{peak}");
     // A guest that takes the refusal well may go on.
