@@ -315,9 +315,7 @@ impl Driver {
         receipt: Option<Receipt>,
     ) -> Result<(), Stop> {
         let call_id = result.call_id.clone();
-        if matches!(&result.outcome, Err(error) if error.kind == ToolErrorKind::Denied) {
-            self.denials += 1;
-        }
+        self.denials.note(&result);
         let message = Arc::new(Message::Tool(ToolMessage { result: result.clone() }));
         let written = self.session.append(Record::Message { message: message.clone() }).await;
         // Also where it could not be written: the conversation and the reader's picture of it

@@ -5,8 +5,9 @@
 //! the same for all: open calls get results, the session is closed, the stop event is the last.
 
 use crate::{
-    Agent, Finished, RunRequest, answer::Answer, calls::OpenCall, emitter::Emitter, panics,
-    refusals::Refusals, session::Session, stop::Stop, unknown::UnknownCalls,
+    Agent, Finished, RunRequest, answer::Answer, calls::OpenCall, denials::Denials,
+    emitter::Emitter, panics, refusals::Refusals, session::Session, stop::Stop,
+    unknown::UnknownCalls,
 };
 use belljar_types::{
     AssistantMessage, Content, Conversation, EventKind, FinishReason, Message, Model, Part, Record,
@@ -43,7 +44,7 @@ pub(crate) struct Driver {
     pub(crate) round: u32,
     /// Of all requests that are over.
     pub(crate) usage: Usage,
-    pub(crate) denials: u32,
+    pub(crate) denials: Denials,
     pub(crate) unknown: UnknownCalls,
     pub(crate) refusals: Refusals,
     /// For the next request only.
@@ -79,7 +80,7 @@ impl Driver {
             open: VecDeque::new(),
             round: 0,
             usage: Usage::default(),
-            denials: 0,
+            denials: Denials::default(),
             unknown: UnknownCalls::default(),
             refusals: Refusals::default(),
             reminders: Vec::new(),
@@ -295,7 +296,8 @@ impl Driver {
             duration_ms: u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX),
             usage: self.usage,
             result: self.said.clone(),
-            denials: self.denials,
+            denials: self.denials.count(),
+            denied: self.denials.kinds(),
             session: self.session.id().to_owned(),
         };
         self.events.finish(last).await;
@@ -306,7 +308,7 @@ impl Driver {
             result: self.said,
             turns: self.round,
             usage: self.usage,
-            denials: self.denials,
+            denials: self.denials.count(),
         }
     }
 

@@ -24,6 +24,7 @@ mod agent;
 mod answer;
 mod calls;
 mod collector;
+mod denials;
 mod driver;
 mod emitter;
 mod panics;

@@ -69,6 +69,18 @@ pub enum StopReason {
     SessionError,
 }
 
+/// A kind of call that was denied in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeniedCall {
+    /// The name that the model used.
+    pub tool: String,
+    /// What was refused and why.
+    pub message: String,
+    /// What a person types to allow exactly this; absent where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -178,6 +190,9 @@ pub enum EventKind {
         result: String,
         /// How many calls were denied.
         denials: u32,
+        /// Which, each kind once and the first hundred of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        denied: Vec<DeniedCall>,
         session: String,
     },
 }

@@ -15,7 +15,7 @@ mod tool;
 mod toolbox;
 
 pub use approver::{Always, ApprovalAnswer, ApprovalQuestion, Approver, Question};
-pub use event::{Event, EventKind, Mode, StopReason, Usage};
+pub use event::{DeniedCall, Event, EventKind, Mode, StopReason, Usage};
 pub use journal::{Journal, JournalError, Record};
 pub use message::{
     Arguments, AssistantMessage, AssistantPart, Blob, Content, Conversation, Message, Origin, Part,

@@ -1,7 +1,7 @@
 //! Calls: order, results, and what never runs.
 
 use crate::support::{Stage, Turn, call, conversation_lines, done, finish, lines, text};
-use belljar_types::{FinishReason, StopReason};
+use belljar_types::{EventKind, FinishReason, StopReason};
 
 /// The lines of the call events of one turn's calls.
 async fn calls_of(turn: Turn) -> Vec<String> {
@@ -58,6 +58,12 @@ async fn calls_run_in_order_and_every_outcome_is_a_result() {
         ]
     );
     assert_eq!(played.finished.denials, 2);
+    let Some(EventKind::Stop { denials, denied, .. }) = played.events.last().map(|e| &e.kind)
+    else {
+        panic!("the last event is the stop");
+    };
+    let tools: Vec<_> = denied.iter().map(|denied| denied.tool.as_str()).collect();
+    assert_eq!((*denials, tools), (2, vec!["hidden", "locked"]));
     assert_eq!(played.finished.reason, StopReason::Completed);
     assert_eq!(stage.toolbox.ran(), ["c1", "c2", "c8"]);
     let results: Vec<_> = conversation_lines(&played.finished.conversation)

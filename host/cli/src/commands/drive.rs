@@ -116,6 +116,7 @@ fn stop(reason: StopReason, message: String) -> EventKind {
         usage: Usage::default(),
         result: String::new(),
         denials: 0,
+        denied: Vec::new(),
         session: String::new(),
     }
 }

@@ -157,6 +157,7 @@ fn kind(kind: &EventKind) -> String {
             usage,
             result,
             denials,
+            denied: _,
             session,
         } => format!(
             "stop {reason:?} {message:?} turns={turns} ms={duration_ms} usage={} \

@@ -36,6 +36,7 @@ fn stop(reason: StopReason, message: &str, result: &str) -> EventKind {
         usage: Usage { input_tokens: Some(10), output_tokens: None, cached_tokens: None },
         result: text(result),
         denials: 0,
+        denied: Vec::new(),
         session: text("s"),
     }
 }
