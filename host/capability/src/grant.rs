@@ -238,21 +238,16 @@ impl Granted {
     #[must_use]
     pub fn asked_for(self, manifest: &Manifest) -> Self {
         let wants = &manifest.wants;
-        let mut mounts: Vec<Mount> = Vec::new();
-        for want in &wants.files {
-            // Checked when the manifest was read.
-            let Ok(path) = want.path.parse::<GuestPath>() else { continue };
-            let wanted = if want.write { Access::ReadWrite } else { Access::Read };
-            let parts = overlap(&self.mounts, &path)
-                .map(|mount| Mount { access: mount.access.min(wanted), ..mount });
-            for mount in parts {
-                match mounts.iter_mut().find(|other| other.guest == mount.guest) {
-                    Some(same) => same.access = same.access.max(mount.access),
-                    None => mounts.push(mount),
-                }
-            }
-        }
-        mounts.sort_by(|a, b| a.guest.cmp(&b.guest));
+        // Checked when the manifest was read, so none is left out here.
+        let asked: Vec<(GuestPath, Access)> = wants
+            .files
+            .iter()
+            .filter_map(|want| {
+                let access = if want.write { Access::ReadWrite } else { Access::Read };
+                Some((want.path.parse().ok()?, access))
+            })
+            .collect();
+        let mounts = common(&self.mounts, &asked);
         let names: BTreeSet<_> = wants.env.iter().map(|want| &want.name).collect();
         Self {
             mounts,
@@ -276,23 +271,29 @@ impl Granted {
     }
 }
 
-/// What is granted at or below a guest path: the mounts there, and where none is at the path itself
-/// the folder of the mount above it that lies there.
-fn overlap(mounts: &[Mount], path: &GuestPath) -> impl Iterator<Item = Mount> {
-    let above = mounts
+/// What is both granted and asked for: at each place that either names, the narrower of the
+/// deepest grant and the deepest wish above it.
+fn common(granted: &[Mount], asked: &[(GuestPath, Access)]) -> Vec<Mount> {
+    let places: BTreeSet<&GuestPath> = granted
         .iter()
-        .filter_map(|mount| {
-            let rest = mount.guest.rest_of(path)?;
-            Some((
-                mount.guest.as_str().len(),
-                Mount { host: mount.host.join(rest), guest: path.clone(), access: mount.access },
-            ))
+        .map(|mount| &mount.guest)
+        .chain(asked.iter().map(|(path, _)| path))
+        .collect();
+    let at = |place: &GuestPath| {
+        let (mount, rest) = granted
+            .iter()
+            .filter_map(|mount| Some((mount, mount.guest.rest_of(place)?)))
+            .max_by_key(|(mount, _)| mount.guest.as_str().len())?;
+        let (_, wanted) = asked
+            .iter()
+            .filter(|(path, _)| path.rest_of(place).is_some())
+            .max_by_key(|(path, _)| path.as_str().len())?;
+        Some(Mount {
+            // Joined to nothing, a path would end in `/`.
+            host: if rest.is_empty() { mount.host.clone() } else { mount.host.join(rest) },
+            guest: place.clone(),
+            access: mount.access.min(*wanted),
         })
-        .max_by_key(|(depth, _)| *depth)
-        .map(|(_, mount)| mount);
-    let below = mounts
-        .iter()
-        .filter(|mount| mount.guest != *path && path.rest_of(&mount.guest).is_some())
-        .cloned();
-    above.into_iter().chain(below)
+    };
+    places.into_iter().filter_map(at).collect()
 }
