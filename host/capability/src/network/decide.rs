@@ -52,7 +52,7 @@ pub struct NetDenial {
     pub target: String,
     pub reason: String,
     /// Nothing where no grant would help.
-    pub grant: Option<NetGrant>,
+    pub grant: Option<Box<NetGrant>>,
 }
 
 /// Decides about a request. What its host resolves to is decided after, by [`decide_address`].
@@ -65,7 +65,8 @@ pub fn decide_request(
     scope: NetworkScope,
     request: &NetRequest,
 ) -> Result<Permit, NetDenial> {
-    let deny = |reason: &str, grant| {
+    let deny = |reason: &str, grant: Option<NetGrant>| {
+        let grant = grant.map(Box::new);
         Err(NetDenial { target: request.to_string(), reason: reason.to_owned(), grant })
     };
     let is_read = matches!(request.method(), "GET" | "HEAD");
@@ -121,7 +122,7 @@ pub fn decide_address(
             format!("`{name}` leads to {address}, which is not a public address ({range})")
         }
     };
-    Err(NetDenial { target: request.to_string(), reason, grant: Some(grant) })
+    Err(NetDenial { target: request.to_string(), reason, grant: Some(Box::new(grant)) })
 }
 
 impl fmt::Display for NetworkScope {

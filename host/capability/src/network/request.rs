@@ -98,12 +98,12 @@ impl NetRequest {
         if authority.len() + path_with_query.len() > URL {
             return Err(RequestError::TooLong);
         }
-        if !(path_with_query.is_empty() || path_with_query.starts_with(['/', '?'])) {
-            return Err(RequestError::Path);
-        }
         let odd = |c: char| c.is_control() || c.is_whitespace() || "\\#".contains(c);
         if path_with_query.contains(odd) {
             return Err(RequestError::Character);
+        }
+        if !(path_with_query.is_empty() || path_with_query.starts_with(['/', '?'])) {
+            return Err(RequestError::Path);
         }
         let (host, port) = split_authority(authority)?;
         let port = port.unwrap_or(scheme.default_port());
