@@ -8,7 +8,7 @@ use crate::{
 use anyhow::Context as _;
 use belljar_capability::{Limits, Rules};
 use belljar_sandbox::{
-    BundledPlugin, EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig,
+    BundledPlugin, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
 };
 use belljar_types::PermissionMode;
 use belljar_workspace::{Flags, Loaded, Places, Sources, Workspace, private_dir};
@@ -106,6 +106,7 @@ pub(crate) async fn sandbox(
         policy: Policy { mode, rules },
         limits: Limits::default(),
         engine: EngineSettings::default(),
+        outside: Outside::default(),
     })
     .await?;
     notices.extend(sandbox.notices().iter().cloned());

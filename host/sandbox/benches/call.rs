@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
 
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
-use belljar_sandbox::{EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig};
+use belljar_sandbox::{EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig};
 use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
@@ -106,6 +106,7 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
         policy: Policy { mode: PermissionMode::Default, rules: Rules::default() },
         limits: Limits::default(),
         engine,
+        outside: Outside::default(),
     })
     .await
     .unwrap()

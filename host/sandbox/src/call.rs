@@ -3,6 +3,7 @@
 use crate::{
     bindings::{Plugin as Exports, PluginPre},
     engine::FUEL_YIELD_INTERVAL,
+    http::HttpSetup,
     limits::size,
     state::{CallClock, CallState, TimeUp, WorldParts},
 };
@@ -20,6 +21,7 @@ pub(crate) struct CallSetup<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) world: &'a World,
     pub(crate) workspace: Option<&'a crate::filesystem::Workspace>,
+    pub(crate) http: HttpSetup,
     pub(crate) observer: CallObserver,
     pub(crate) checks_paths: bool,
 }
@@ -35,6 +37,7 @@ pub(crate) struct CallOutcome<T> {
     pub(crate) in_host: Duration,
     pub(crate) read: Vec<String>,
     pub(crate) written: Vec<String>,
+    pub(crate) hosts: Vec<String>,
     pub(crate) denied: Vec<Denial>,
     pub(crate) log: String,
 }
@@ -52,6 +55,7 @@ impl<T> CallOutcome<T> {
             in_host: Duration::ZERO,
             read: Vec::new(),
             written: Vec::new(),
+            hosts: Vec::new(),
             denied: Vec::new(),
             log: "[what it used and touched is not known]\n".to_owned(),
         }
@@ -71,10 +75,17 @@ where
     F: AsyncFnOnce(&Exports, &mut Store<CallState>) -> wasmtime::Result<T>,
 {
     let started = Instant::now();
-    let CallSetup { limits, world, workspace, observer, checks_paths } = setup;
+    let CallSetup { limits, world, workspace, http, observer, checks_paths } = setup;
     let clock = CallClock::start(limits.deadline, cancel.clone());
-    let state =
-        CallState::new(WorldParts { world, workspace, limits, clock, observer, checks_paths });
+    let state = CallState::new(WorldParts {
+        world,
+        workspace,
+        http,
+        limits,
+        clock,
+        observer,
+        checks_paths,
+    });
     let mut store = Store::new(pre.engine(), state);
     let mut instantiate = Duration::ZERO;
 
@@ -114,6 +125,7 @@ where
         in_host: state.clock.in_host,
         read: std::mem::take(&mut state.files.read).into_iter().collect(),
         written: std::mem::take(&mut state.files.written).into_iter().collect(),
+        hosts: state.http.hosts(),
         denied: state.denials.list(),
         log: state.log_text(),
     }

@@ -125,6 +125,7 @@ pub(crate) fn linker(engine: &Engine) -> Result<Linker<CallState>, SandboxError>
         linker.allow_shadowing(true);
         crate::filesystem::add_to_linker(&mut linker)?;
         crate::sockets::add_to_linker(&mut linker)?;
+        crate::http::add_to_linker(&mut linker)?;
         linker.allow_shadowing(false);
         crate::bindings::host::add_to_linker::<CallState, HasSelf<CallState>>(
             &mut linker,

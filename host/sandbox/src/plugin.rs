@@ -4,6 +4,7 @@ use crate::{
     bindings::{self, PluginPre, types},
     cache::{self, Cache},
     call::{self, CallSetup},
+    http::{HttpSetup, Outside},
     limits, names,
     state::CallState,
 };
@@ -338,6 +339,7 @@ async fn describe(
             limits: &limits,
             world: &World::default(),
             workspace: None,
+            http: HttpSetup { plugin: "".into(), outside: Outside::default(), redactor: None },
             observer: Arc::new(|_| {}),
             checks_paths: false,
         };

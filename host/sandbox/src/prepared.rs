@@ -3,6 +3,7 @@
 use crate::{
     bindings::{PluginPre, types},
     call::{self, CallOutcome, CallSetup},
+    http::{HttpSetup, Redactor},
     output,
     plugin::Plugin,
     question,
@@ -231,6 +232,12 @@ impl Prepared {
             limits,
             world,
             workspace: self.inner.workspace.as_ref(),
+            http: HttpSetup {
+                plugin: Arc::clone(&self.definition.source.plugin),
+                outside: self.inner.outside.clone(),
+                redactor: Redactor::of_grants(&world.granted.secrets, &self.inner.outside.secrets)
+                    .map(Arc::new),
+            },
             observer,
             checks_paths: self.plugin.standing == Standing::Bundled,
         };
@@ -361,7 +368,7 @@ impl Call {
             bytes_out: outcome.as_ref().map_or(0, output::size) as u64,
             files_read: ended.read,
             files_written: ended.written,
-            hosts: Vec::new(),
+            hosts: ended.hosts,
             denied,
             error: outcome.as_ref().err().map(|error| error.kind),
             log: ended.log,

@@ -3,6 +3,7 @@
 use crate::{
     filesystem::{FilesContext, Workspace},
     host::HostContext,
+    http::{HttpContext, HttpSetup},
     limits::{MemoryLimiter, size},
     stdio::OutputSink,
 };
@@ -25,12 +26,23 @@ pub(crate) struct Denials(Arc<Mutex<Vec<Denial>>>);
 
 impl Denials {
     pub(crate) fn note(&self, operation: &str, target: &str, reason: &str) {
+        self.note_with_grant(operation, target, reason, None);
+    }
+
+    /// The same where a grant would help: its text is what `--grant` takes.
+    pub(crate) fn note_with_grant(
+        &self,
+        operation: &str,
+        target: &str,
+        reason: &str,
+        grant: Option<String>,
+    ) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let denial = Denial {
             operation: operation.to_owned(),
             target: target.chars().take(400).collect(),
             reason: reason.to_owned(),
-            grant: None,
+            grant,
         };
         if list.len() < DENIALS && !list.contains(&denial) {
             list.push(denial);
@@ -98,6 +110,7 @@ pub(crate) struct CallState {
     pub(crate) table: ResourceTable,
     pub(crate) wasi: WasiCtx,
     pub(crate) files: FilesContext,
+    pub(crate) http: HttpContext,
     pub(crate) host: HostContext,
     pub(crate) limiter: MemoryLimiter,
     pub(crate) denials: Denials,
@@ -121,6 +134,7 @@ fn workspace_access(world: &World) -> Option<Access> {
 pub(crate) struct WorldParts<'a> {
     pub(crate) world: &'a World,
     pub(crate) workspace: Option<&'a Workspace>,
+    pub(crate) http: HttpSetup,
     pub(crate) limits: &'a Limits,
     pub(crate) clock: CallClock,
     pub(crate) observer: CallObserver,
@@ -131,7 +145,7 @@ pub(crate) struct WorldParts<'a> {
 impl CallState {
     /// Builds a world: empty, then exactly what is granted.
     pub(crate) fn new(parts: WorldParts<'_>) -> Self {
-        let WorldParts { world, workspace, limits, clock, observer, checks_paths } = parts;
+        let WorldParts { world, workspace, http, limits, clock, observer, checks_paths } = parts;
         let denials = Denials::default();
         let (stdout, stderr) =
             (OutputSink::new(size(limits.log)), OutputSink::new(size(limits.log)));
@@ -154,6 +168,7 @@ impl CallState {
             table,
             wasi: wasi.build(),
             files,
+            http: HttpContext::new(world.clone(), http, denials.clone()),
             host: HostContext::new(limits, observer),
             limiter: MemoryLimiter::new(limits),
             denials,

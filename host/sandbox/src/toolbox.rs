@@ -5,6 +5,7 @@ use crate::{
     catalog::{BundledPlugin, Catalog, Grants, PluginFolder, Skipped},
     engine::{self, EngineSettings, SandboxError},
     filesystem::Workspace,
+    http::Outside,
     output,
     plugin::{Loader, Plugin},
     prepared::{self, Prepared},
@@ -50,6 +51,8 @@ pub struct SandboxConfig {
     /// The limits of plugins whose grants set no others.
     pub limits: Limits,
     pub engine: EngineSettings,
+    /// What requests and secrets go through.
+    pub outside: Outside,
 }
 
 /// Plugins, and a fresh world for each of their calls. A clone is the same sandbox.
@@ -61,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) loader: Loader,
     pub(crate) workspace: Option<Workspace>,
     pub(crate) policy: Policy,
+    pub(crate) outside: Outside,
     pub(crate) in_flight: Arc<Semaphore>,
     pub(crate) watchdog: Watchdog,
     /// Every tool, offered or not, by the model's name for it.
@@ -104,6 +108,7 @@ impl Sandbox {
             policy,
             limits,
             engine,
+            outside,
         } = config;
         let grants = Grants { by_name: grants, workspace: workspace.clone(), home, limits };
         let mut notices = Vec::new();
@@ -171,6 +176,7 @@ impl Sandbox {
             loader,
             workspace,
             policy,
+            outside,
             tools,
             offered: offered.into(),
             skipped,

@@ -16,17 +16,20 @@ pub struct Embedded {
     pub bytes: &'static [u8],
 }
 
-const GUESTS: [Embedded; 3] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
+const GUESTS: [Embedded; 4] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
 /// One tool for each kind of attack.
 pub const HOSTILE: Embedded = GUESTS[0];
 
+/// Sends whatever requests it is told to.
+pub const HTTP: Embedded = GUESTS[1];
+
 /// `noop` answers `ok`, `echo` answers its argument `text`.
-pub const NOOP: Embedded = GUESTS[1];
+pub const NOOP: Embedded = GUESTS[2];
 
 /// The component of a guest that breaks the contract in the way given.
 pub fn odd(odd: Odd) -> Vec<u8> {
-    let mut bytes = GUESTS[2].bytes.to_vec();
+    let mut bytes = GUESTS[3].bytes.to_vec();
     let mut places = bytes.windows(kind::MARKER.len()).enumerate();
     let mut places = places.by_ref().filter(|(_, window)| window == kind::MARKER);
     let place = match (places.next(), places.next()) {
@@ -46,14 +49,14 @@ mod tests {
         // The magic number, then version 13 of the layer that components are.
         let component = b"\0asm\x0d\0\x01\0";
         let names = GUESTS.map(|guest| (guest.name, guest.bytes.starts_with(component)));
-        assert_eq!(names, [("hostile", true), ("noop", true), ("odd", true)]);
+        assert_eq!(names, [("hostile", true), ("http", true), ("noop", true), ("odd", true)]);
     }
 
     #[test]
     fn each_odd_guest_differs_from_the_built_one_in_its_choice_alone() {
         for (number, kind) in Odd::ALL.into_iter().enumerate() {
             let bytes = odd(kind);
-            let built = GUESTS[2].bytes;
+            let built = GUESTS[3].bytes;
             assert_eq!(bytes.len(), built.len());
             let changed: Vec<_> =
                 bytes.iter().zip(built).filter(|(odd, built)| odd != built).collect();

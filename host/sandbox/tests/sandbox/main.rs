@@ -4,6 +4,9 @@
 
 mod calls;
 mod files;
+mod http;
 mod limits;
 mod loading;
+mod secrets;
+mod server;
 mod support;

@@ -2,7 +2,7 @@
 
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    BundledPlugin, EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig,
+    BundledPlugin, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
 };
 use belljar_types::{
     Arguments, CallObserver, CallReport, CallUpdate, PermissionMode, ToolCall, ToolError,
@@ -72,6 +72,7 @@ impl Bench {
             policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
             limits: Limits::default(),
             engine: EngineSettings::default(),
+            outside: Outside::default(),
         }
     }
 
