@@ -7,5 +7,6 @@ fn main() -> ExitCode {
     embed(&[
         Guest { name: "files", package: "belljar-plugin-files" },
         Guest { name: "search", package: "belljar-plugin-search" },
+        Guest { name: "web", package: "belljar-plugin-web" },
     ])
 }

@@ -38,6 +38,7 @@ mod arguments;
 mod bindings;
 mod failure;
 pub mod host;
+pub mod http;
 mod output;
 mod plugin;
 mod schema;

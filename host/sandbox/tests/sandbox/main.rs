@@ -10,3 +10,4 @@ mod loading;
 mod secrets;
 mod server;
 mod support;
+mod web;
