@@ -19,6 +19,7 @@ mod output;
 mod plugin;
 mod prepared;
 mod question;
+mod redaction;
 mod sockets;
 mod state;
 mod stdio;

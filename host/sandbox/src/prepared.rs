@@ -6,7 +6,7 @@ use crate::{
     http::{HttpSetup, Redactor},
     output,
     plugin::Plugin,
-    question,
+    question, redaction,
     state::CallState,
     toolbox::Inner,
     watchdog::Watchdog,
@@ -228,29 +228,41 @@ impl Prepared {
         cancel: &CancellationToken,
     ) -> CallOutcome<Result<ToolOutput, ToolError>> {
         let limits = &world.granted.limits;
+        let outside = &self.inner.outside;
+        let redactor = Redactor::of_grants(&world.granted.secrets, &outside.secrets).map(Arc::new);
+        let observer = match &redactor {
+            Some(redactor) => redaction::observer(redactor, observer),
+            None => observer,
+        };
         let setup = CallSetup {
             limits,
             world,
             workspace: self.inner.workspace.as_ref(),
             http: HttpSetup {
                 plugin: Arc::clone(&self.definition.source.plugin),
-                outside: self.inner.outside.clone(),
-                redactor: Redactor::of_grants(&world.granted.secrets, &self.inner.outside.secrets)
-                    .map(Arc::new),
+                outside: outside.clone(),
+                redactor: redactor.clone(),
             },
             observer,
             checks_paths: self.plugin.standing == Standing::Bundled,
         };
         let (tool, arguments) = (&*self.definition.tool, &*self.arguments);
-        runtime.block_on(call::run(pre, setup, cancel, async |exports, store| {
+        let ended = runtime.block_on(call::run(pre, setup, cancel, async |exports, store| {
             let tools = exports.belljar_plugin_tools();
-            let answer: Result<types::Output, types::Failure> =
+            let mut answer: Result<types::Output, types::Failure> =
                 tools.call_call_tool(store, tool, arguments).await?;
+            if let Some(redactor) = &redactor {
+                answer = redaction::answer(redactor, answer);
+            }
             Ok(match answer {
                 Ok(answer) => output::convert(answer, limits),
                 Err(failure) => Err(output::failure(failure, limits)),
             })
-        }))
+        }));
+        match &redactor {
+            Some(redactor) => redaction::outcome(redactor, ended),
+            None => ended,
+        }
     }
 }
 

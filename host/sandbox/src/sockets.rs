@@ -15,7 +15,8 @@ use wasmtime_wasi::p2::{
     },
 };
 
-const REASON: &str = "no network is granted to this plugin";
+const REASON: &str =
+    "plugins get no sockets; they can send requests over HTTP, where a host is granted";
 
 struct NoNetwork;
 

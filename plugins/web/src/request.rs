@@ -26,7 +26,7 @@ pub(crate) struct HttpRequest {
 /// Sends one HTTP request and returns status, headers and the body's text. Redirects are not
 /// followed. Any status is a result, not a failure. To read a page, `fetch_url` is better. Secrets
 /// that the user bound to a host are added by themselves: never ask for one.
-#[tool(open_world, destructive, title = "Send an HTTP request")]
+#[tool(open_world, title = "Send an HTTP request")]
 pub(crate) fn http_request(arguments: HttpRequest) -> Result<Output, Failure> {
     answer(arguments, &mut wire::send)
 }

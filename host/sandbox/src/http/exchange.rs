@@ -10,7 +10,9 @@ use super::{
     resolve::Resolved,
 };
 use crate::state::Denials;
-use belljar_capability::{Host, Limits, NetGrant, Permit, SecretGrant, World, decide_address};
+use belljar_capability::{
+    Host, Limits, NetGrant, NetRequest, Permit, SecretGrant, World, decide_address,
+};
 use http_body_util::BodyExt;
 use std::{
     collections::BTreeSet,
@@ -90,7 +92,7 @@ impl Exchange {
         let Prepared { permit, headers, body } = prepared;
         let addresses = self.addresses(&permit).await?;
         let request = permit.request();
-        let client = self.clients.get(request, &addresses).map_err(|e| fault::of_client(&e))?;
+        let client = self.client(request, addresses).await?;
         let url = reqwest::Url::parse(&request.url()).map_err(|_| Error::HttpRequestUriInvalid)?;
         let method = http::Method::from_bytes(request.method().as_bytes())
             .map_err(|_| Error::HttpRequestMethodInvalid)?;
@@ -107,6 +109,20 @@ impl Exchange {
         let response = within(first_byte(&options), client.execute(outgoing)).await?;
         let response = response.map_err(|error| fault::of_client(&error))?;
         self.receive(response, &permit, options)
+    }
+
+    /// The client for a request. The first of a call for https reads the system's certificates,
+    /// which is not done on the loop's runtime.
+    async fn client(
+        self: &Arc<Self>,
+        request: &NetRequest,
+        addresses: Vec<IpAddr>,
+    ) -> Result<reqwest::Client, Error> {
+        let (this, request) = (Arc::clone(self), request.clone());
+        tokio::task::spawn_blocking(move || this.clients.get(&request, &addresses))
+            .await
+            .map_err(|_| Error::InternalError(None))?
+            .map_err(|error| fault::of_client(&error))
     }
 
     /// The addresses that the request may go to.

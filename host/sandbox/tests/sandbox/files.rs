@@ -293,7 +293,8 @@ async fn sockets_are_there_and_lead_nowhere() {
     ] {
         let report = run(&sandbox, tool, json!({"address": address})).await;
         assert_eq!(kind(&report), ToolErrorKind::Denied, "{tool} {address}: {report:?}");
-        let reason = "no network is granted to this plugin";
+        let reason =
+            "plugins get no sockets; they can send requests over HTTP, where a host is granted";
         let denied = report.receipt.unwrap().denied;
         assert_eq!(denied, [denial(operation, target, reason)], "{tool} {address}");
     }

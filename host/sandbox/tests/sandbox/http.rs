@@ -580,6 +580,9 @@ async fn a_server_that_says_nothing_or_ever_more_meets_the_deadline() {
     let server = Server::start(move |request| match request {
         _ if request.starts_with("GET /silent") => Reply::Silence(Vec::new()),
         _ if request.starts_with("GET /begun") => Reply::Silence(head.clone()),
+        _ if request.starts_with("GET /drip") => {
+            Reply::Drip(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n".to_vec())
+        }
         _ if request.starts_with("GET /header") => {
             Reply::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x-a: b\r\n".to_vec())
         }
@@ -592,10 +595,11 @@ async fn a_server_that_says_nothing_or_ever_more_meets_the_deadline() {
     let grant = server.grant();
     let limits = Limits { deadline: Duration::from_millis(300), ..Limits::default() };
     let sandbox = World { net: &[&grant], limits, ..World::default() }.open(&bench).await;
-    for path in ["/silent", "/begun"] {
+    for path in ["/silent", "/begun", "/drip"] {
         let request = json!([{ "authority": server.authority(), "path": path }]);
         assert_eq!(kind(&send(&sandbox, request).await), ToolErrorKind::Deadline, "{path}");
     }
+    server.is_left_alone().await;
     // Either limit may be met first, and one is.
     let endless = json!([{ "authority": server.authority(), "path": "/endless" }]);
     let report = send(&sandbox, endless).await;
@@ -621,16 +625,18 @@ async fn a_call_is_cancelled_while_it_waits_for_a_server() {
     let server = Server::start(|_| Reply::Silence(Vec::new())).await;
     let sandbox = granted(&bench, &[&server.grant()]).await;
     let cancel = CancellationToken::new();
-    let requests = json!({ "requests": [{ "authority": server.authority() }] });
+    let request = json!({ "authority": server.authority() });
+    let requests = json!({ "requests": vec![request; 20] });
     let call = run_with(&sandbox, "http__hold_open", requests, ignore(), cancel.clone());
     let stop = async {
-        while server.seen().is_empty() {
+        while server.seen().len() < 20 {
             tokio::task::yield_now().await;
         }
         cancel.cancel();
     };
     let (report, ()) = tokio::join!(call, stop);
     assert_eq!(kind(&report), ToolErrorKind::Canceled);
+    server.is_left_alone().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

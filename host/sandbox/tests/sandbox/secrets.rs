@@ -3,14 +3,14 @@
 use crate::{
     http::{World, answers},
     server::{Reply, Server, ok, response},
-    support::{Bench, error, kind, recorder, run, run_with},
+    support::{Bench, bundled, error, kind, recorder, run, run_with, text},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use belljar_capability::SecretGrant;
-use belljar_sandbox::{Outside, Sandbox};
+use belljar_capability::{Limits, PluginGrant, SecretGrant};
+use belljar_sandbox::{Outside, Sandbox, SandboxConfig};
 use belljar_types::{CallReport, ToolErrorKind};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 const SECRET: &str = "c4nary+value/of=secret&more";
@@ -256,6 +256,38 @@ async fn nothing_that_the_plugin_says_has_it() {
         serde_json::to_string(&report.receipt).unwrap(),
         updates.lock().unwrap()
     );
+    assert!(whole.contains("[secret CANARY]"), "{whole}");
+    assert_eq!(tells(&whole), None, "{whole}");
+}
+
+/// A plugin that finds the secret in a file has it by no way of the host's, and still cannot say
+/// it: not whole, and not in halves where a text is cut.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_the_plugin_found_elsewhere_is_not_shown() {
+    let bench = Bench::new();
+    bench.write("a.txt", &format!("key = {SECRET}\n"));
+    bench.write(&format!("{}.txt", SECRET.replace('/', "_")), "");
+    let grant = PluginGrant { secrets: vec![bound("a.test")], ..PluginGrant::default() };
+    let open = async |limits| {
+        Sandbox::open(SandboxConfig {
+            bundled: bundled(),
+            grants: BTreeMap::from([("files".to_owned(), grant.clone())]),
+            outside: outside(Some(SECRET)),
+            limits,
+            ..bench.config()
+        })
+        .await
+        .unwrap()
+    };
+    let read = json!({ "path": "a.txt" });
+    let report = run(&open(Limits::default()).await, "read_file", read.clone()).await;
+    assert_eq!(text(&report), "key = [secret CANARY]\n");
+    let limits = Limits { result: 12, ..Limits::default() };
+    let report = run(&open(limits).await, "read_file", read).await;
+    assert!(!format!("{report:?}").contains(&SECRET[..4]), "{report:?}");
+    let missing = json!({ "path": format!("{SECRET}/x") });
+    let report = run(&open(Limits::default()).await, "read_file", missing).await;
+    let whole = format!("{report:?}");
     assert!(whole.contains("[secret CANARY]"), "{whole}");
     assert_eq!(tells(&whole), None, "{whole}");
 }

@@ -1,6 +1,12 @@
 //! An HTTP server on loopback that says what a test makes it say, and keeps what it was sent.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -19,12 +25,15 @@ pub(crate) enum Reply {
     Endless(Vec<u8>, Vec<u8>),
     /// These bytes, and then nothing, with the connection open.
     Silence(Vec<u8>),
+    /// These bytes, then one at a time, slowly, for as long as somebody reads.
+    Drip(Vec<u8>),
 }
 
 /// Stops when dropped.
 pub(crate) struct Server {
     pub(crate) port: u16,
     seen: Arc<Mutex<Vec<String>>>,
+    open: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -34,15 +43,20 @@ impl Server {
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (kept, answer) = (Arc::clone(&seen), Arc::new(answer));
+        let open = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&open);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
+                let counted = Arc::clone(&counted);
+                counted.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(async move {
                     let _ = serve(stream, &kept, &*answer).await;
+                    counted.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
-        Self { port, seen, task }
+        Self { port, seen, open, task }
     }
 
     /// A server that answers everything with a text.
@@ -69,6 +83,13 @@ impl Server {
     /// The requests so far, headers and what of the body came with them.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
+    }
+
+    /// Returns once no connection is open any more.
+    pub(crate) async fn is_left_alone(&self) {
+        while self.open.load(Ordering::SeqCst) > 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     pub(crate) fn authority(&self) -> String {
@@ -146,6 +167,12 @@ async fn serve(
         Reply::Endless(first, more) => {
             stream.write_all(&first).await?;
             while stream.write_all(&more).await.is_ok() {}
+        }
+        Reply::Drip(first) => {
+            stream.write_all(&first).await?;
+            while stream.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
         }
         Reply::Silence(first) => {
             stream.write_all(&first).await?;
