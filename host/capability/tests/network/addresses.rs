@@ -69,6 +69,24 @@ fn addresses_are_public_where_cpython_calls_them_global() {
     }
 }
 
+/// Later versions of CPython follow IANA's registries in calling a few blocks global that lie in
+/// larger ones which are not. None of them is where a server has its address, and they stay closed.
+#[test]
+fn reachable_blocks_for_special_purposes_stay_closed() {
+    for (address, purpose) in [
+        ("192.0.0.9", "RFC 7723: port control, anycast"),
+        ("192.0.0.10", "RFC 8155: TURN, anycast"),
+        ("2001:1::1", "RFC 7723: port control, anycast"),
+        ("2001:1::2", "RFC 8155: TURN, anycast"),
+        ("2001:3::1", "RFC 7450: multicast tunnels"),
+        ("2001:4:112::1", "RFC 7535: AS112, answers to queries that should not be asked"),
+        ("2001:20::1", "RFC 7343: hashes that look like addresses"),
+        ("2001:30::1", "RFC 9374: identifiers of drones"),
+    ] {
+        assert!(!is_public(address.parse().unwrap()), "{address} ({purpose})");
+    }
+}
+
 #[test]
 fn an_address_that_carries_another_is_never_public_where_that_one_is_not() {
     let carry: [fn(u32) -> u128; 9] = [

@@ -13,15 +13,8 @@ pub(super) fn of_client(error: &reqwest::Error) -> Error {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
             return of_tls(error);
         }
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            // TLS errors come inside of these.
-            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-            if let Some(inner) = inner {
-                return of_tls(inner);
-            }
-            if let Some(known) = of_kind(error.kind()) {
-                return known;
-            }
+        if let Some(known) = error.downcast_ref::<io::Error>().and_then(of_io) {
+            return known;
         }
         cause = error.source();
     }
@@ -40,6 +33,16 @@ pub(super) fn of_lookup(error: &io::Error) -> Error {
         _ => "the name cannot be resolved",
     };
     Error::DnsError { rcode: Some(rcode.to_owned()), info_code: None }
+}
+
+/// What lies inside of an I/O error is not among its sources.
+fn of_io(error: &io::Error) -> Option<Error> {
+    let inner = error.get_ref();
+    if let Some(inner) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        return Some(of_tls(inner));
+    }
+    let inner = inner.and_then(|inner| inner.downcast_ref::<io::Error>());
+    inner.and_then(of_io).or_else(|| of_kind(error.kind()))
 }
 
 fn of_tls(error: &rustls::Error) -> Error {
