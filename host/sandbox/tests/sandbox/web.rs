@@ -178,3 +178,20 @@ async fn a_server_that_does_not_answer_is_told_before_the_deadline() {
     assert_eq!(kind(&report), ToolErrorKind::Unavailable);
     assert_eq!(error(&report).message, "`127.0.0.1` did not answer in time");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_plan_mode_granted_pages_are_read_and_nothing_else_is_sent() {
+    let bench = Bench::new();
+    let server = Server::start(|_| html("<p>hello</p>")).await;
+    let sandbox = open(&bench, PermissionMode::Plan, &[&server.grant()]).await;
+    let report = run(&sandbox, "fetch_url", json!({ "url": server.grant() })).await;
+    assert_eq!(texts(&report), ["hello\n"]);
+    let other = json!({ "url": "http://127.0.0.1:1/" });
+    for (tool, arguments) in
+        [("http_request", json!({ "url": server.grant() })), ("fetch_url", other)]
+    {
+        let refused = sandbox.prepare(&call(tool, arguments)).err().unwrap();
+        assert_eq!(refused.kind, ToolErrorKind::Denied, "{tool}");
+    }
+    assert_eq!(server.seen().len(), 1);
+}
