@@ -222,3 +222,33 @@ async fn nothing_is_said_in_the_clear_where_https_is_granted() {
     let plain = json!([{ "authority": authority }]);
     assert_eq!(kind(&send(&sandbox, plain).await), ToolErrorKind::Denied);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancels_at_any_moment_leave_no_connection_behind() {
+    let bench = Bench::new();
+    let server = Server::start(|request| match request.starts_with("GET /begun") {
+        true => Reply::Silence(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n0".to_vec()),
+        false => ok("hello"),
+    })
+    .await;
+    let sandbox = granted(&bench, &[&server.grant()]).await;
+    let requests = json!({ "requests": [
+        { "authority": server.authority() },
+        { "authority": server.authority(), "path": "/begun" },
+    ] });
+    for moments in 0..300 {
+        let cancel = CancellationToken::new();
+        let call = run_with(&sandbox, "http__send", requests.clone(), ignore(), cancel.clone());
+        let stop = async {
+            for _ in 0..moments {
+                tokio::task::yield_now().await;
+            }
+            cancel.cancel();
+        };
+        let (report, ()) = tokio::join!(call, stop);
+        assert_eq!(kind(&report), ToolErrorKind::Canceled);
+    }
+    server.is_left_alone().await;
+    let report = send(&sandbox, json!([{ "authority": server.authority() }])).await;
+    assert_eq!(answers(&report)[0]["Ok"]["body"], "hello");
+}
