@@ -53,7 +53,8 @@ fn folders_appear_where_they_lie_or_where_the_grant_says() {
     ];
     for (folder, expected) in cases {
         let grant = PluginGrant { read: vec![folder.clone()], ..PluginGrant::default() };
-        assert_eq!(resolve(&grant, None).unwrap().mounts, [expected.clone()], "{folder:?}");
+        let mounts = resolve(&grant, None).unwrap().mounts;
+        assert_eq!(mounts, std::slice::from_ref(&expected), "{folder:?}");
         let grant = PluginGrant { write: vec![folder.clone()], ..PluginGrant::default() };
         let writable = Mount { access: ReadWrite, ..expected };
         assert_eq!(resolve(&grant, None).unwrap().mounts, [writable], "{folder:?}");

@@ -156,6 +156,9 @@ impl CallState {
 
         let mut wasi = WasiCtx::builder();
         wasi.stdout(stdout.clone()).stderr(stderr.clone()).max_random_size(limits.random);
+        for (name, value) in &world.granted.env {
+            wasi.env(name, value);
+        }
 
         let files = FilesContext::new(
             workspace_access(world).zip(workspace),
