@@ -114,11 +114,29 @@ impl Driver {
             self.round += 1;
             self.events.set_iteration(self.round);
             self.events.emit(EventKind::RoundStart).await;
+            self.tell_news().await;
             let answer = self.ask(model.as_ref()).await?;
             self.take_answer(answer).await?;
             self.run_calls().await?;
             self.check_cancel()?;
             self.judge_round()?;
+        }
+    }
+
+    /// Tells what changed about the tools since the last round.
+    async fn tell_news(&mut self) {
+        let toolbox = self.agent.toolbox.clone();
+        let news = tokio::select! {
+            biased;
+            // The round itself sees the cancel.
+            () = self.cancel.cancelled() => return,
+            news = panics::catch_async(toolbox.news()) => news,
+        };
+        let news = news.unwrap_or_else(|panic| {
+            vec![format!("looking for new tools panicked, which is a bug: {panic}")]
+        });
+        for message in news {
+            self.events.emit(EventKind::Notice { message }).await;
         }
     }
 

@@ -1,5 +1,12 @@
 //! The command line: commands and options of this version, and no others.
 
+mod plugin;
+
+pub(crate) use plugin::{
+    AddArguments, CompileArguments, InspectArguments, ListArguments, PackArguments, PluginCommand,
+    RemoveArguments,
+};
+
 use belljar_capability::Rule;
 use belljar_types::PermissionMode;
 use belljar_workspace::parse_permission_mode;
@@ -44,9 +51,18 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// List the tools that the model would see
     Tools(ToolsArguments),
+    /// Look at plugins, add and remove them
+    #[command(subcommand)]
+    Plugin(PluginCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
+    /// Compile a component, for the program itself
+    #[command(name = COMPILE, hide = true)]
+    Compile(CompileArguments),
 }
+
+/// What the program calls itself with to compile.
+pub(crate) const COMPILE: &str = "compile-component";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

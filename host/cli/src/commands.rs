@@ -5,11 +5,13 @@ mod call;
 mod completions;
 mod demo;
 mod drive;
+mod plugin;
 mod run;
 mod tools;
 
 pub(crate) use call::call;
 pub(crate) use completions::completions;
 pub(crate) use demo::demo;
+pub(crate) use plugin::plugin;
 pub(crate) use run::run;
 pub(crate) use tools::tools;

@@ -62,6 +62,10 @@ fn show_usage(message: &clap::Error, screen: &SharedScreen) -> u8 {
 
 fn run_command(command: Command, screen: &SharedScreen) -> u8 {
     let ended = match command {
+        Command::Compile(arguments) => {
+            return belljar_sandbox::compile_in_child(&arguments.arguments);
+        }
+        Command::Plugin(command) => on_runtime(commands::plugin(command, screen.clone())),
         Command::Completions(arguments) => Ok(commands::completions(&arguments, screen)),
         Command::Run(arguments) => on_runtime(commands::run(arguments, screen.clone())),
         Command::Demo(arguments) => on_runtime(commands::demo(arguments, screen.clone())),

@@ -2,13 +2,14 @@
 //! a command needs is made.
 
 use crate::{
-    arguments::{PluginArguments, PolicyArguments},
-    screen::SharedScreen,
+    arguments::{COMPILE, PluginArguments, PolicyArguments},
+    screen::{SharedScreen, Tone},
 };
 use anyhow::Context as _;
-use belljar_capability::{Limits, Rules};
+use belljar_capability::{Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    BundledPlugin, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
+    BundledPlugin, CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy, Sandbox,
+    SandboxConfig,
 };
 use belljar_types::PermissionMode;
 use belljar_workspace::{Flags, Loaded, Places, Sources, Workspace, private_dir};
@@ -75,14 +76,29 @@ pub(crate) struct Opened {
     pub(crate) notices: Vec<String>,
 }
 
+/// Whether the plugin folders are watched while the sandbox is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watching {
+    Yes,
+    No,
+}
+
+/// What a sandbox is opened with.
+#[derive(Debug)]
+pub(crate) struct Opening<'a> {
+    pub(crate) places: &'a Places,
+    pub(crate) workspace: Option<&'a Workspace>,
+    pub(crate) folders: Vec<PluginFolder>,
+    pub(crate) mode: PermissionMode,
+    pub(crate) rules: Rules,
+    pub(crate) watch: Watching,
+    /// Where people are told that compiling takes its time.
+    pub(crate) screen: &'a SharedScreen,
+}
+
 /// Opens the sandbox.
-pub(crate) async fn sandbox(
-    places: &Places,
-    workspace: Option<&Workspace>,
-    folders: Vec<PluginFolder>,
-    mode: PermissionMode,
-    rules: Rules,
-) -> anyhow::Result<Opened> {
+pub(crate) async fn sandbox(opening: Opening<'_>) -> anyhow::Result<Opened> {
+    let Opening { places, workspace, folders, mode, rules, watch, screen } = opening;
     let mut notices = Vec::new();
     let cache = match private_dir(&places.cache) {
         Ok(_) => Some(places.cache.join("components")),
@@ -96,25 +112,34 @@ pub(crate) async fn sandbox(
         digest: plugin.digest,
         bytes: plugin.bytes,
     });
+    let told = screen.clone();
     let sandbox = Sandbox::open(SandboxConfig {
         workspace: workspace.map(|workspace| workspace.folder().to_owned()),
         cache,
         bundled: bundled.collect(),
         folders,
-        grants: BTreeMap::new(),
+        watch: watch == Watching::Yes,
+        grants: grants(),
         home: std::env::home_dir(),
         policy: Policy { mode, rules },
         limits: Limits::default(),
         engine: EngineSettings::default(),
         outside: Outside::default(),
+        compiler: Compiler::this_program(&[COMPILE]),
+        observer: CompileObserver::new(move |text| told.lock().toned(Tone::Faint, text)),
     })
     .await?;
     notices.extend(sandbox.notices().iter().cloned());
     notices.extend(sandbox.skipped().iter().map(|skipped| {
-        let reason = error_chain(&skipped.reason);
+        let reason = error_chain(&*skipped.reason);
         format!("no plugin: `{}` {reason}", skipped.path.display())
     }));
     Ok(Opened { sandbox, notices })
+}
+
+/// What the user's configuration grants, by plugin.
+pub(crate) fn grants() -> BTreeMap<String, PluginGrant> {
+    BTreeMap::new()
 }
 
 /// The tools that the mode keeps from the model, and the line that offers them.

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
 
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
-use belljar_sandbox::{EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig};
+use belljar_sandbox::{
+    CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
+};
 use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
@@ -107,6 +109,9 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
         limits: Limits::default(),
         engine,
         outside: Outside::default(),
+        watch: false,
+        compiler: Compiler::InProcess,
+        observer: CompileObserver::default(),
     })
     .await
     .unwrap()

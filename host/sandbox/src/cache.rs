@@ -1,16 +1,19 @@
-//! The compile cache: compiled components and tool lists on disk, by the plugin's digest.
+//! The cache on disk: compiled components, what is known about plugins and what is wrong with
+//! others, all by the plugin's digest, and the digests of files that have not changed.
 //!
 //! What is loaded from here runs as native code, so the folder belongs to its user alone, and an
 //! entry that is not exactly what was written is ignored and made anew. An entry is a small
 //! record, named by the digest and by what the engine depends on, that names the compiled file by
 //! its own SHA-256; the first line of a record is the SHA-256 of the rest.
 
+use crate::plugin_file::Identity;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use std::{
+    collections::HashMap,
     fs,
     io::{self, Read, Write},
     os::{
@@ -19,6 +22,7 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    time::SystemTime,
 };
 use wasmtime::{Engine, component::Component};
 
@@ -39,7 +43,7 @@ pub enum CacheError {
 }
 
 /// Raised whenever records mean something else than before.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What names a compiled file.
 #[derive(Serialize, Deserialize)]
@@ -50,12 +54,65 @@ struct CompiledRecord {
     compiled: String,
 }
 
-/// A tool list as it was checked when it was taken.
+/// What is known about a plugin, as it was checked when it was taken.
 #[derive(Serialize, Deserialize)]
-struct ToolsRecord<T> {
+struct AboutRecord<T> {
     format: u32,
     digest: String,
-    tools: T,
+    about: T,
+}
+
+/// Why a plugin was not taken.
+#[derive(Serialize, Deserialize)]
+struct FailureRecord {
+    format: u32,
+    digest: String,
+    /// What the failure depends on besides the bytes.
+    circumstances: String,
+    message: String,
+    /// Seconds since 1970.
+    found: i64,
+}
+
+/// How long a failure is remembered: some depend on how busy the machine was.
+const FAILURE_HOLDS: i64 = 24 * 60 * 60;
+
+/// The digests of files that look as they did when they were hashed, by where they lie.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Digests {
+    format: u32,
+    files: HashMap<String, (Identity, String)>,
+}
+
+/// Files whose digests are kept.
+const FILES: usize = 2_000;
+const DIGESTS: &str = "digests.json";
+
+impl Digests {
+    pub(crate) fn get(&self, identity: &Identity) -> Option<&str> {
+        let (known, digest) = self.files.get(&place(identity))?;
+        (known == identity).then_some(digest)
+    }
+
+    /// Whether it was new.
+    pub(crate) fn keep(&mut self, identity: Identity, digest: &str) -> bool {
+        if self.files.len() >= FILES {
+            self.files.clear();
+        }
+        let entry = (identity, digest.to_owned());
+        self.files.insert(place(&identity), entry.clone()) != Some(entry)
+    }
+}
+
+fn place(identity: &Identity) -> String {
+    let (device, inode) = identity.place();
+    format!("{device}:{inode}")
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0)
 }
 
 #[derive(Debug)]
@@ -111,30 +168,60 @@ impl Cache {
         unsafe { Component::deserialize_file(engine, self.path_of(&file, &name)) }.ok()
     }
 
-    /// Keeps a compiled component. A failure costs time later and nothing else.
-    pub(crate) fn keep_component(&self, digest: &str, component: &Component) {
+    /// Keeps a compiled component, serialized. A failure costs time later and nothing else.
+    pub(crate) fn keep_component(&self, digest: &str, bytes: &[u8]) {
         let Some(record_name) = self.compiled_name(digest) else { return };
-        let Ok(bytes) = component.serialize() else { return };
-        let compiled = hex(&Sha256::digest(&bytes));
+        let compiled = hex(&Sha256::digest(bytes));
         let record = CompiledRecord {
             format: FORMAT,
             digest: digest.to_owned(),
             compiled: compiled.clone(),
         };
-        if self.write(&format!("{compiled}.cwasm"), &bytes).is_ok() {
+        if self.write(&format!("{compiled}.cwasm"), bytes).is_ok() {
             self.keep_record(&record_name, &record);
         }
     }
 
-    /// The tool list, as it was given to `keep_tools`.
-    pub(crate) fn tools<T: DeserializeOwned>(&self, digest: &str) -> Option<T> {
-        let record: ToolsRecord<T> = self.record(&tools_name(digest)?)?;
-        (record.format == FORMAT && record.digest == digest).then_some(record.tools)
+    /// What is known about a plugin, as it was given to `keep_about`.
+    pub(crate) fn about<T: DeserializeOwned>(&self, digest: &str) -> Option<T> {
+        let record: AboutRecord<T> = self.record(&about_name(digest)?)?;
+        (record.format == FORMAT && record.digest == digest).then_some(record.about)
     }
 
-    pub(crate) fn keep_tools<T: Serialize>(&self, digest: &str, tools: &T) {
-        let Some(name) = tools_name(digest) else { return };
-        self.keep_record(&name, &ToolsRecord { format: FORMAT, digest: digest.to_owned(), tools });
+    pub(crate) fn keep_about<T: Serialize>(&self, digest: &str, about: &T) {
+        let Some(name) = about_name(digest) else { return };
+        self.keep_record(&name, &AboutRecord { format: FORMAT, digest: digest.to_owned(), about });
+    }
+
+    /// Why the plugin was not taken before, in the same circumstances and not long ago.
+    pub(crate) fn failure(&self, digest: &str, circumstances: &str) -> Option<String> {
+        let record: FailureRecord = self.record(&self.failure_name(digest)?)?;
+        let holds = record.format == FORMAT
+            && record.digest == digest
+            && record.circumstances == circumstances
+            && (0..FAILURE_HOLDS).contains(&now().saturating_sub(record.found));
+        holds.then_some(record.message)
+    }
+
+    pub(crate) fn keep_failure(&self, digest: &str, circumstances: &str, message: &str) {
+        let Some(name) = self.failure_name(digest) else { return };
+        let record = FailureRecord {
+            format: FORMAT,
+            digest: digest.to_owned(),
+            circumstances: circumstances.to_owned(),
+            message: message.to_owned(),
+            found: now(),
+        };
+        self.keep_record(&name, &record);
+    }
+
+    pub(crate) fn digests(&self) -> Digests {
+        let kept = self.record::<Digests>(DIGESTS).filter(|kept| kept.format == FORMAT);
+        kept.unwrap_or_else(|| Digests { format: FORMAT, files: HashMap::new() })
+    }
+
+    pub(crate) fn keep_digests(&self, digests: &Digests) {
+        self.keep_record(DIGESTS, digests);
     }
 
     /// A path to the very file that was checked, where the system has one.
@@ -148,6 +235,10 @@ impl Cache {
 
     fn compiled_name(&self, digest: &str) -> Option<String> {
         Some(format!("{}.{}.json", bare(digest)?, self.engine_key))
+    }
+
+    fn failure_name(&self, digest: &str) -> Option<String> {
+        Some(format!("{}.{}.failed.json", bare(digest)?, self.engine_key))
     }
 
     fn record<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
@@ -201,8 +292,8 @@ impl Cache {
     }
 }
 
-fn tools_name(digest: &str) -> Option<String> {
-    Some(format!("{}.tools.json", bare(digest)?))
+fn about_name(digest: &str) -> Option<String> {
+    Some(format!("{}.about.json", bare(digest)?))
 }
 
 /// The hexadecimal part of a digest, which is safe in a file name.
@@ -216,11 +307,6 @@ fn is_hex(text: &str) -> bool {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The digest of a plugin's bytes, as it is written everywhere.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", hex(&Sha256::digest(bytes)))
 }
 
 struct HashWriter<'a>(&'a mut Sha256);

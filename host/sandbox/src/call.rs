@@ -4,7 +4,7 @@ use crate::{
     bindings::{Plugin as Exports, PluginPre},
     engine::FUEL_YIELD_INTERVAL,
     http::HttpSetup,
-    limits::size,
+    limits::{CrossedTooMuch, size},
     state::{CallClock, CallState, TimeUp, WorldParts},
 };
 use belljar_capability::{Limit, Limits, World};
@@ -111,8 +111,11 @@ where
     let state = store.data_mut();
     let result = match ended {
         Ended::Returned(Ok(value)) => Ok(value),
-        Ended::Returned(Err(error)) => Err(classify(&error, state, limits)),
-        Ended::Deadline => Err(deadline_error(limits)),
+        Ended::Returned(Err(error)) => {
+            let used = Used { time: started.elapsed(), fuel: fuel_used };
+            Err(classify(&error, state, limits, used))
+        }
+        Ended::Deadline => Err(deadline_error(limits, Some(started.elapsed()))),
         Ended::Canceled => Err(canceled_error()),
     };
     CallOutcome {
@@ -152,12 +155,14 @@ async fn bounded<T>(
     }
 }
 
-pub(crate) fn deadline_error(limits: &Limits) -> ToolError {
+/// `used` is not known of a call that did not come back.
+pub(crate) fn deadline_error(limits: &Limits, used: Option<Duration>) -> ToolError {
+    let used = used.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     ToolError::new(
         ToolErrorKind::Deadline,
         format!(
             "it did not finish in time: {}; ask for less at a time",
-            limits.met(Limit::Deadline, None)
+            limits.met(Limit::Deadline, used)
         ),
     )
 }
@@ -169,11 +174,17 @@ fn canceled_error() -> ToolError {
     )
 }
 
+/// What a call had used when it broke.
+struct Used {
+    time: Duration,
+    fuel: u64,
+}
+
 /// Names the way in which a guest broke. Only the root cause is told: the chain above it names
 /// functions and addresses that mean nothing to the model.
-fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> ToolError {
+fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: Used) -> ToolError {
     match error.downcast_ref::<TimeUp>() {
-        Some(TimeUp::Deadline) => return deadline_error(limits),
+        Some(TimeUp::Deadline) => return deadline_error(limits, Some(used.time)),
         Some(TimeUp::Canceled) => return canceled_error(),
         None => {}
     }
@@ -183,7 +194,7 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
             ToolErrorKind::OutOfFuel,
             format!(
                 "it computed for too long: {} units of fuel; ask for less at a time",
-                limits.met(Limit::Fuel, None)
+                limits.met(Limit::Fuel, Some(used.fuel))
             ),
         );
     }
@@ -194,9 +205,10 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
             what if what.starts_with("table") => Limit::Tables,
             _ => Limit::Instances,
         };
+        let wanted = what.rsplit(' ').next().and_then(|number| number.parse().ok());
         let message = format!(
-            "it is made of more parts than a call may have ({what}): {}",
-            limits.met(limit, None)
+            "it is made of more parts than a call may have ({limit}): {}",
+            limits.met(limit, wanted)
         );
         return ToolError::new(ToolErrorKind::MemoryLimit, message);
     }
@@ -206,6 +218,25 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits) -> Tool
             format!(
                 "it wanted more memory than it may have: {}; ask for less at a time",
                 limits.met(Limit::Memory, Some(wanted as u64))
+            ),
+        );
+    }
+    if let Some(CrossedTooMuch { crossed }) = error.downcast_ref() {
+        return ToolError::new(
+            ToolErrorKind::OutputLimit,
+            format!(
+                "it handed over too much in all: {}; ask for less",
+                limits.met(Limit::Crossings, Some(*crossed))
+            ),
+        );
+    }
+    if let Some(wanted) = root.strip_prefix("requested len ") {
+        let wanted = wanted.split(' ').next().and_then(|number| number.parse().ok());
+        return ToolError::new(
+            ToolErrorKind::Trap,
+            format!(
+                "it wanted too many random bytes at a time: {}",
+                limits.met(Limit::Random, wanted)
             ),
         );
     }

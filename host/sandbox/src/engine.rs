@@ -46,19 +46,26 @@ pub(crate) const FUEL_YIELD_INTERVAL: u64 = 1_000_000;
 const WASM_STACK: usize = 512 << 10;
 /// Host functions run on what the guest has left of the stack, and need room of their own.
 const HOST_STACK: usize = 512 << 10;
+/// The most core instances, memories or tables of one component, whatever a person sets.
+const MOST_PARTS: u32 = 1_000;
 const MEMORY_RESERVATION: u64 = 4 << 30;
 
 /// Makes the engine. Where the address space for the pool cannot be had (a `ulimit -v`, a small
 /// container), memories are made on demand instead: slower, equally safe.
-pub(crate) fn engine(settings: EngineSettings, limits: &Limits) -> Result<Engine, SandboxError> {
+pub(crate) fn engine(settings: EngineSettings, largest: &Limits) -> Result<Engine, SandboxError> {
     if settings.pooling {
         let mut config = config(settings);
-        config.allocation_strategy(pool(settings.calls_in_flight, limits));
+        config.allocation_strategy(pool(settings.calls_in_flight, largest));
         if let Ok(engine) = Engine::new(&config) {
             return Ok(engine);
         }
     }
     Engine::new(&config(settings)).map_err(SandboxError::Engine)
+}
+
+/// The engine of a process that only compiles: what it makes fits the other.
+pub(crate) fn compiling(settings: EngineSettings) -> wasmtime::Result<Engine> {
+    Engine::new(&config(settings))
 }
 
 fn config(settings: EngineSettings) -> Config {
@@ -81,17 +88,24 @@ fn config(settings: EngineSettings) -> Config {
 /// has at most two memories and four tables, and a call beyond the pool's share fails with an
 /// error of its own. The semaphore in front is smaller than the pool, so a well-behaved call
 /// never meets a full one.
-fn pool(calls: u32, limits: &Limits) -> InstanceAllocationStrategy {
+fn pool(calls: u32, largest: &Limits) -> InstanceAllocationStrategy {
     let slots = calls.saturating_add(calls / 4).max(8);
+    let count = |limit: u64| u32::try_from(limit).unwrap_or(u32::MAX);
+    // And never less than what one call may have.
+    let total = |share: u32, limit: u64| slots.saturating_mul(share).max(count(limit));
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
-        .total_core_instances(slots.saturating_mul(16))
-        .total_memories(slots.saturating_mul(2))
-        .total_tables(slots.saturating_mul(4))
+        .total_core_instances(total(16, largest.instances))
+        .total_memories(total(2, largest.memories))
+        .total_tables(total(4, largest.tables))
         .total_stacks(slots)
-        .max_core_instances_per_component(u32::try_from(limits.instances).unwrap_or(u32::MAX))
-        .max_memories_per_component(u32::try_from(limits.memories).unwrap_or(u32::MAX))
-        .max_tables_per_component(u32::try_from(limits.tables).unwrap_or(u32::MAX))
+        // The call's own limiter refuses what is too much, and names the setting; the pool would
+        // refuse to load the component.
+        .max_core_instances_per_component(MOST_PARTS)
+        .max_memories_per_component(MOST_PARTS)
+        .max_tables_per_component(MOST_PARTS)
+        .max_memories_per_module(count(largest.memories))
+        .max_tables_per_module(count(largest.tables))
         .max_memory_size(usize::try_from(MEMORY_RESERVATION).unwrap_or(usize::MAX))
         .table_elements(20_000)
         .max_component_instance_size(1 << 20)

@@ -58,6 +58,7 @@ impl Host for CallState {
     }
 
     fn progress(&mut self, done: u64, total: Option<u64>, message: String) -> wasmtime::Result<()> {
+        self.crossings.add(message.len())?;
         let now = Instant::now();
         let too_soon = |last: Instant| now.duration_since(last) < PROGRESS_INTERVAL;
         // The last step is shown however soon it comes, once.
@@ -81,7 +82,7 @@ impl Host for CallState {
             self.host.emit_cut = true;
             shown.truncate(shown.floor_char_boundary(self.host.emit_left));
             self.host.emit_left = 0;
-            shown.push_str("\n[more output was dropped]\n");
+            shown.push_str(&format!("\n[more output was dropped: {}]\n", self.host.log.allows()));
         } else {
             self.host.emit_left -= shown.len();
         }

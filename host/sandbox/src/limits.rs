@@ -1,21 +1,65 @@
-//! Holding a call's memory to its limit.
+//! Holding a call to its limits: its memory, and what it hands over.
 
-use belljar_capability::Limits;
+use belljar_capability::{Limit, LimitSettings, Limits};
 use std::time::Duration;
 use wasmtime::ResourceLimiter;
 
-/// The limits under which a plugin is asked for its tools: it only has to answer.
-pub(crate) fn describing(limits: Limits) -> Limits {
-    Limits {
-        deadline: limits.deadline.min(Duration::from_secs(5)),
-        fuel: limits.fuel.min(10_000_000_000),
-        ..limits
+/// The limits under which a plugin is asked for its tools: it only has to answer, so it gets less
+/// time than a call, unless a person set its time.
+pub(crate) fn describing(defaults: Limits, settings: &LimitSettings) -> Limits {
+    let short = Limits {
+        deadline: defaults.deadline.min(Duration::from_secs(5)),
+        fuel: defaults.fuel.min(10_000_000_000),
+        ..defaults
+    };
+    short.with(settings)
+}
+
+/// The most of each limit among several: what the engine must have room for.
+pub(crate) fn largest(all: impl IntoIterator<Item = Limits>) -> Limits {
+    let mut most = LimitSettings::new();
+    for limits in all {
+        for limit in Limit::ALL {
+            let value = most.entry(limit).or_insert(0);
+            *value = limits.get(limit).max(*value);
+        }
     }
+    Limits::default().with(&most)
 }
 
 /// A limit as a size of something in memory.
 pub(crate) fn size(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+/// Counts what a guest hands over to the host, call by call of a host function, where nothing else
+/// counts it: what is written to files or sent to servers, and what is dropped past the limit of a
+/// log, have limits of their own.
+#[derive(Debug)]
+pub(crate) struct Crossings {
+    limit: u64,
+    crossed: u64,
+}
+
+/// A guest handed over more than it may in one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{crossed} bytes crossed to the host")]
+pub(crate) struct CrossedTooMuch {
+    pub(crate) crossed: u64,
+}
+
+impl Crossings {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { limit: limits.crossings, crossed: 0 }
+    }
+
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), CrossedTooMuch> {
+        self.crossed = self.crossed.saturating_add(bytes as u64);
+        if self.crossed > self.limit {
+            return Err(CrossedTooMuch { crossed: self.crossed });
+        }
+        Ok(())
+    }
 }
 
 /// Counts what all memories and tables of a call hold together.
@@ -27,8 +71,8 @@ pub(crate) struct MemoryLimiter {
     tables: usize,
     used: usize,
     pub(crate) peak: usize,
-    /// How much was wanted when it was refused first. The guest only sees a failed `memory.grow`, and most answer that
-    /// with a trap of no particular kind: this tells the kind.
+    /// How much was wanted when it was refused first. The guest only sees a failed `memory.grow`,
+    /// and most answer that with a trap of no particular kind: this tells the kind.
     pub(crate) refused: Option<usize>,
 }
 

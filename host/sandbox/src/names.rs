@@ -32,7 +32,7 @@ pub(crate) fn qualified(plugin: &str, tool: &str) -> String {
 }
 
 /// What two names that a person or a model could take for each other have in common.
-pub(crate) fn look_alike(name: &str) -> String {
+pub fn look_alike(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
 

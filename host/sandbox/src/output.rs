@@ -1,7 +1,7 @@
 //! What a guest returned, as the host's own values, bounded.
 
 use crate::{bindings::types, limits::size as limit_size};
-use belljar_capability::Limits;
+use belljar_capability::{Limit, Limits};
 use belljar_types::{Blob, Content, ToolError, ToolErrorKind, ToolOutput};
 
 /// The longest failure text that is passed on, in bytes.
@@ -13,7 +13,7 @@ pub(crate) fn convert(output: types::Output, limits: &Limits) -> Result<ToolOutp
     let structured = match output.structured {
         None => None,
         Some(text) if text.len() > limit_size(limits.result) => {
-            return Err(too_large("structured content", text.len(), limit_size(limits.result)));
+            return Err(too_large("structured content", Limit::Result, text.len(), limits));
         }
         Some(text) => Some(serde_json::from_str(&text).map_err(|error| {
             ToolError::new(
@@ -34,15 +34,17 @@ pub(crate) fn convert(output: types::Output, limits: &Limits) -> Result<ToolOutp
     // A text of nothing says nothing, and model servers refuse it.
     content.retain(|content| !matches!(content, Content::Text { text } if text.is_empty()));
     let mut left_out = Vec::new();
+    let mut why = String::new();
     if room.cut > 0 {
         left_out.push(format!("{} bytes of text", room.cut));
+        why = format!(", since {}", limits.met(Limit::Result, None));
     }
     if pieces > PIECES {
         left_out.push(format!("{} of {pieces} pieces", pieces - PIECES));
     }
     if !left_out.is_empty() {
         let text = format!(
-            "[cut here: {} left out; ask for a part of it to see the rest]",
+            "[cut here: {} left out{why}; ask for a part of it to see the rest]",
             left_out.join(" and ")
         );
         content.push(Content::Text { text });
@@ -94,7 +96,7 @@ impl Room {
         self.data = self
             .data
             .checked_sub(size)
-            .ok_or_else(|| too_large("data", size, limit_size(limits.result_data)))?;
+            .ok_or_else(|| too_large("data", Limit::ResultData, size, limits))?;
         Ok(Blob {
             media_type: shorten(&blob.media_type, 100),
             name: blob.name.map(|name| shorten(&name, 200)),
@@ -103,10 +105,13 @@ impl Room {
     }
 }
 
-fn too_large(what: &str, size: usize, limit: usize) -> ToolError {
+fn too_large(what: &str, limit: Limit, size: usize, limits: &Limits) -> ToolError {
     ToolError::new(
         ToolErrorKind::OutputLimit,
-        format!("it returned {size} bytes of {what}, and a result holds {limit}; ask for less"),
+        format!(
+            "it returned more {what} than a result holds: {}; ask for less",
+            limits.met(limit, Some(size as u64))
+        ),
     )
 }
 
@@ -143,6 +148,34 @@ pub(crate) fn failure(failure: types::Failure, limits: &Limits) -> ToolError {
         if end < message.len() { format!("{}…", &message[..end]) } else { message }
     };
     ToolError { retry_after_ms, ..ToolError::new(kind, message) }
+}
+
+/// Bytes that an answer carried to the host, whatever becomes of them.
+pub(crate) fn carried(answer: &Result<types::Output, types::Failure>) -> usize {
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    match answer {
+        Ok(output) => {
+            let pieces = output.content.iter().map(|content| match content {
+                types::Content::Text(text) => text.len(),
+                types::Content::Image(blob)
+                | types::Content::Audio(blob)
+                | types::Content::File(blob) => {
+                    blob.data.len() + blob.media_type.len() + length(&blob.name)
+                }
+                types::Content::Link(link) => {
+                    link.uri.len() + length(&link.title) + length(&link.media_type)
+                }
+            });
+            pieces.sum::<usize>() + length(&output.structured)
+        }
+        Err(types::Failure::UnknownTool) => 0,
+        Err(
+            types::Failure::InvalidArguments(message)
+            | types::Failure::Denied(message)
+            | types::Failure::Failed(message)
+            | types::Failure::Unavailable(types::Unavailable { message, .. }),
+        ) => message.len(),
+    }
 }
 
 /// Bytes of content.
@@ -185,7 +218,11 @@ mod tests {
         let limits = Limits { result: 5, ..Limits::default() };
         assert_eq!(
             texts(&convert(text("ääää"), &limits).unwrap()),
-            ["ää", "[cut here: 4 bytes of text left out; ask for a part of it to see the rest]"]
+            [
+                "ää",
+                "[cut here: 4 bytes of text left out, since the setting `limits.result` allows 5B; \
+                 ask for a part of it to see the rest]"
+            ]
         );
     }
 
@@ -199,7 +236,8 @@ mod tests {
             [
                 "abc",
                 "d",
-                "[cut here: 3 bytes of text left out; ask for a part of it to see the rest]"
+                "[cut here: 3 bytes of text left out, since the setting `limits.result` allows 4B; \
+                 ask for a part of it to see the rest]"
             ]
         );
     }

@@ -250,7 +250,8 @@ impl Prepared {
         let ended = runtime.block_on(call::run(pre, setup, cancel, async |exports, store| {
             let tools = exports.belljar_plugin_tools();
             let mut answer: Result<types::Output, types::Failure> =
-                tools.call_call_tool(store, tool, arguments).await?;
+                tools.call_call_tool(&mut *store, tool, arguments).await?;
+            store.data_mut().crossings.add(output::carried(&answer))?;
             if let Some(redactor) = &redactor {
                 answer = redaction::answer(redactor, answer);
             }
@@ -285,7 +286,7 @@ fn left_behind(limits: &Limits, cancel: &CancellationToken) -> ToolError {
             format!("interrupted by the user while it ran, and may have taken effect{STUCK}");
         return ToolError::new(ToolErrorKind::Canceled, message);
     }
-    let mut error = call::deadline_error(limits);
+    let mut error = call::deadline_error(limits, None);
     error.message.push_str(STUCK);
     error
 }

@@ -4,7 +4,7 @@ use crate::{
     filesystem::{FilesContext, Workspace},
     host::HostContext,
     http::{HttpContext, HttpSetup},
-    limits::{MemoryLimiter, size},
+    limits::{Crossings, MemoryLimiter, size},
     stdio::OutputSink,
 };
 use belljar_capability::{Access, Limits, World};
@@ -113,6 +113,7 @@ pub(crate) struct CallState {
     pub(crate) http: HttpContext,
     pub(crate) host: HostContext,
     pub(crate) limiter: MemoryLimiter,
+    pub(crate) crossings: Crossings,
     pub(crate) denials: Denials,
     pub(crate) stdout: OutputSink,
     pub(crate) stderr: OutputSink,
@@ -174,6 +175,7 @@ impl CallState {
             http: HttpContext::new(world.clone(), http, denials.clone()),
             host: HostContext::new(limits, observer),
             limiter: MemoryLimiter::new(limits),
+            crossings: Crossings::new(limits),
             denials,
             stdout,
             stderr,

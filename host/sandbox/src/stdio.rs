@@ -2,6 +2,7 @@
 //!
 //! The runtime's own memory pipe traps when it is full; a guest that prints much is not broken.
 
+use belljar_capability::{Limit, Limits};
 use std::{
     io,
     pin::Pin,
@@ -60,9 +61,18 @@ impl BoundedText {
     pub(crate) fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
         if self.dropped > 0 {
-            text.push_str(&format!("\n[{} more bytes were dropped]", self.dropped));
+            text.push_str(&format!(
+                "\n[{} more bytes were dropped: {}]",
+                self.dropped,
+                self.allows()
+            ));
         }
         text
+    }
+
+    /// The limit, by the setting that changes it.
+    pub(crate) fn allows(&self) -> String {
+        Limits { log: self.limit as u64, ..Limits::default() }.met(Limit::Log, None)
     }
 }
 

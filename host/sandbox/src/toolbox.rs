@@ -2,29 +2,34 @@
 
 use crate::{
     cache::Cache,
-    catalog::{BundledPlugin, Catalog, Grants, PluginFolder, Skipped},
+    catalog::{BundledPlugin, Catalog, Grants, PluginFolder, PluginInfo, Skipped},
+    compiler::{CompileObserver, Compiler},
     engine::{self, EngineSettings, SandboxError},
     filesystem::Workspace,
     http::Outside,
-    output,
-    plugin::{Loader, Plugin},
+    limits, output,
+    plugin::{COMPILING, Loader, Plugin},
     prepared::{self, Prepared},
+    snapshot::Snapshot,
+    watch::{self as folders, Watch},
     watchdog::Watchdog,
 };
+use async_trait::async_trait;
 use belljar_capability::{
-    Limits, NetRequest, PluginGrant, Rules, Subject, decide, is_offered, request_in_arguments,
+    Limits, NetRequest, PluginGrant, Rules, Subject, decide, request_in_arguments,
 };
 use belljar_types::{
     Action, DecidedBy, Decision, PermissionMode, PreparedCall, ToolCall, ToolDefinition, ToolError,
     ToolErrorKind, Toolbox,
 };
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
+
 /// What decides about calls.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -42,6 +47,9 @@ pub struct SandboxConfig {
     pub bundled: Vec<BundledPlugin>,
     /// Folders of plugins, the first to have a name wins it.
     pub folders: Vec<PluginFolder>,
+    /// Whether the folders are watched: what changes in them is then taken while the sandbox is
+    /// open.
+    pub watch: bool,
     /// What people granted, by plugin name, bundled plugins included. What is not here gets an
     /// empty world; a bundled plugin gets the workspace besides.
     pub grants: BTreeMap<String, PluginGrant>,
@@ -53,6 +61,9 @@ pub struct SandboxConfig {
     pub engine: EngineSettings,
     /// What requests and secrets go through.
     pub outside: Outside,
+    pub compiler: Compiler,
+    /// Told when compiling takes longer than a moment.
+    pub observer: CompileObserver,
 }
 
 /// Plugins, and a fresh world for each of their calls. A clone is the same sandbox.
@@ -67,14 +78,20 @@ pub(crate) struct Inner {
     pub(crate) outside: Outside,
     pub(crate) in_flight: Arc<Semaphore>,
     pub(crate) watchdog: Watchdog,
-    /// Every tool, offered or not, by the model's name for it.
-    tools: HashMap<Arc<str>, (Arc<Plugin>, Arc<ToolDefinition>)>,
-    offered: Arc<[ToolDefinition]>,
-    skipped: Vec<Skipped>,
+    /// What is offered now.
+    published: watch::Sender<Arc<Snapshot>>,
+    catalog: tokio::sync::Mutex<Catalog>,
+    /// Absent where the folders are not watched.
+    watch: Option<Watch>,
+    /// What changed since the last round, for people.
+    news: Mutex<Vec<String>>,
     notices: Vec<String>,
     /// What a person allowed for this session.
     session_allowed: Mutex<HashSet<SessionKey>>,
 }
+
+/// Sentences that wait for the next round.
+const NEWS: usize = 100;
 
 /// Digest, tool and, for a tool whose host is known before it runs, the host.
 type SessionKey = (Arc<str>, Arc<str>, Option<String>);
@@ -85,7 +102,7 @@ fn session_key(tool: &ToolDefinition, host: Option<String>) -> SessionKey {
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sandbox").field(&self.0.tools.keys()).finish()
+        f.debug_tuple("Sandbox").field(&self.0.snapshot().tools.keys()).finish()
     }
 }
 
@@ -103,11 +120,14 @@ impl Sandbox {
             cache,
             bundled,
             folders,
+            watch: watches,
             grants,
             home,
             policy,
             limits,
-            engine,
+            engine: settings,
+            compiler,
+            observer,
             outside,
         } = config;
         let grants = Grants { by_name: grants, workspace: workspace.clone(), home, limits };
@@ -131,65 +151,80 @@ impl Sandbox {
                 })
             })
             .transpose()?;
-        let calls_in_flight = engine.calls_in_flight;
-        let engine = engine::engine(engine, &limits)?;
+        let engine = engine::engine(settings, &limits::largest(grants.all_limits()))?;
         let linker = Arc::new(engine::linker(&engine)?);
+        let engine_key = engine::compatibility_key(&engine);
         let cache = cache.and_then(|path| {
-            Cache::open(&path, engine::compatibility_key(&engine))
+            Cache::open(&path, engine_key.clone())
                 .map_err(|error| notices.push(chain(&error)))
                 .ok()
                 .map(Arc::new)
         });
+        let loader = Loader {
+            engine,
+            engine_key: engine_key.into(),
+            concurrency: settings.concurrency,
+            linker,
+            cache,
+            compiler,
+            compiling: Arc::new(Semaphore::new(COMPILING)),
+            observer,
+            limits,
+        };
 
-        let loader = Loader { engine, linker, cache, limits };
-        let mut catalog = Catalog::default();
-        for plugin in &bundled {
-            if let Err(error) = catalog.add_bundled(&loader, plugin, &grants).await {
-                notices.push(format!("the bundled plugin `{}` {}", plugin.name, chain(&error)));
+        let watch = watches.then(|| {
+            let (watch, notice) = Watch::start(folders.iter().map(|f| f.path.clone()).collect());
+            notices.extend(notice);
+            watch
+        });
+        let mut catalog = Catalog::new(loader.clone(), grants, bundled, folders);
+        let snapshot = Snapshot::new(0, catalog.look().await, &policy);
+        for info in snapshot.infos.iter().filter(|info| info.path.is_none()) {
+            if let Some(reason) = &info.skipped {
+                notices.push(format!("the bundled plugin `{}` {}", info.name, chain(&**reason)));
             }
         }
-        for folder in &folders {
-            if let Err(error) = catalog.add_folder(&loader, folder, &grants).await {
-                let folder = folder.path.display();
-                notices.push(format!("the plugins folder `{folder}` cannot be read: {error}"));
-            }
-        }
+        notices.extend(snapshot.notices());
 
-        let Catalog { plugins, skipped, .. } = catalog;
-        let mut tools = HashMap::new();
-        for plugin in &plugins {
-            for tool in &plugin.tools {
-                tools.insert(Arc::clone(&tool.name), (Arc::clone(plugin), Arc::clone(tool)));
-            }
-        }
-        let mut offered: Vec<ToolDefinition> = tools
-            .values()
-            .filter(|(plugin, tool)| {
-                plugin.standing.is_offered()
-                    && is_offered(policy.mode, &policy.rules, &subject(plugin, tool))
-            })
-            .map(|(_, tool)| ToolDefinition::clone(tool))
-            .collect();
-        offered.sort_by(|a, b| a.name.cmp(&b.name));
-        let in_flight = usize::try_from(calls_in_flight).unwrap_or(1).max(1);
-        Ok(Self(Arc::new(Inner {
+        let in_flight = usize::try_from(settings.calls_in_flight).unwrap_or(1).max(1);
+        let inner = Arc::new(Inner {
             loader,
             workspace,
             policy,
             outside,
-            tools,
-            offered: offered.into(),
-            skipped,
+            published: watch::Sender::new(Arc::new(snapshot)),
+            catalog: tokio::sync::Mutex::new(catalog),
+            watch,
+            news: Mutex::default(),
             notices,
             session_allowed: Mutex::default(),
             in_flight: Arc::new(Semaphore::new(in_flight)),
             watchdog: Watchdog::default(),
-        })))
+        });
+        if let Some(watch) = &inner.watch {
+            let mut changes = watch.changes();
+            if watch.count() > 0 {
+                // Something changed while it was opened.
+                changes.mark_changed();
+            }
+            tokio::spawn(folders::keep(Arc::downgrade(&inner), changes));
+        }
+        Ok(Self(inner))
+    }
+
+    /// Every plugin and every file in the folders, and what became of it.
+    pub fn plugins(&self) -> Arc<[PluginInfo]> {
+        Arc::clone(&self.0.snapshot().infos)
     }
 
     /// The files that were found and not taken.
-    pub fn skipped(&self) -> &[Skipped] {
-        &self.0.skipped
+    pub fn skipped(&self) -> Vec<Skipped> {
+        let infos = self.plugins();
+        let skipped = infos.iter().filter_map(|info| {
+            let reason = Arc::clone(info.skipped.as_ref()?);
+            Some(Skipped { path: info.path.clone()?, reason })
+        });
+        skipped.collect()
     }
 
     /// What a person should know about how the sandbox started.
@@ -198,18 +233,26 @@ impl Sandbox {
     }
 
     /// The tools that the mode or a rule denies, so that they are not offered, by the model's
-    /// names for them.
+    /// names for them. Those of plugins that nobody allowed are not among them.
     pub fn withheld(&self) -> Vec<Arc<ToolDefinition>> {
-        let offered: HashSet<_> = self.0.offered.iter().map(|tool| &tool.name).collect();
-        let mut withheld: Vec<_> = self
-            .0
-            .tools
-            .values()
-            .filter(|(_, tool)| !offered.contains(&tool.name))
-            .map(|(_, tool)| Arc::clone(tool))
-            .collect();
-        withheld.sort_by(|a, b| a.name.cmp(&b.name));
-        withheld
+        self.0.snapshot().withheld()
+    }
+
+    /// Which state of the folders is offered: one more each time that it changed.
+    pub fn generation(&self) -> u64 {
+        self.0.snapshot().generation
+    }
+
+    /// Waits until a later state is offered than `generation`.
+    pub async fn changed_since(&self, generation: u64) {
+        let mut published = self.0.published.subscribe();
+        // It ends with the sandbox, which is here.
+        let _ = published.wait_for(|snapshot| snapshot.generation > generation).await;
+    }
+
+    /// Looks through the folders now, whether they are watched or not.
+    pub async fn refresh(&self) {
+        self.0.look().await;
     }
 }
 
@@ -224,7 +267,7 @@ fn is_inside(folder: &Path, other: &Path) -> bool {
 }
 
 /// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -235,7 +278,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn subject<'a>(plugin: &'a Plugin, tool: &'a ToolDefinition) -> Subject<'a> {
+pub(crate) fn subject<'a>(plugin: &'a Plugin, tool: &'a ToolDefinition) -> Subject<'a> {
     Subject {
         plugin: &tool.source.plugin,
         tool: &tool.tool,
@@ -248,14 +291,23 @@ fn subject<'a>(plugin: &'a Plugin, tool: &'a ToolDefinition) -> Subject<'a> {
     }
 }
 
+#[async_trait]
 impl Toolbox for Sandbox {
     fn tools(&self) -> Arc<[ToolDefinition]> {
-        Arc::clone(&self.0.offered)
+        Arc::clone(&self.0.snapshot().offered)
+    }
+
+    async fn news(&self) -> Vec<String> {
+        if let Some(watch) = &self.0.watch {
+            watch.catch_up().await;
+        }
+        std::mem::take(&mut *self.0.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn prepare(&self, call: &ToolCall) -> Result<Box<dyn PreparedCall>, ToolError> {
-        let Some((plugin, definition)) = self.0.tools.get(call.tool.as_str()) else {
-            return Err(self.0.unknown(&call.tool));
+        let snapshot = self.0.snapshot();
+        let Some((plugin, definition)) = snapshot.tools.get(call.tool.as_str()) else {
+            return Err(unknown(&snapshot.offered, &call.tool));
         };
         let invalid = |reason: String| ToolError::new(ToolErrorKind::InvalidArguments, reason);
         let given = call.arguments.object().map_err(invalid)?;
@@ -305,29 +357,51 @@ impl Inner {
         self.session_allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
-    /// Names what the model may have meant: a close name, or all of them where they are few.
-    fn unknown(&self, name: &str) -> ToolError {
-        const CLOSE: usize = 3;
-        const FEW: usize = 30;
-        let mut close: Vec<(usize, &str)> = self
-            .offered
-            .iter()
-            .map(|tool| (strsim::levenshtein(&tool.name, name), &*tool.name))
-            .filter(|(distance, _)| *distance <= CLOSE)
-            .collect();
-        close.sort_unstable();
-        let mut message = format!("there is no tool `{}`", output::shorten(name, 100));
-        if !close.is_empty() {
-            let names: Vec<_> = close.iter().map(|(_, name)| format!("`{name}`")).collect();
-            message.push_str(&format!("; did you mean {}?", names.join(" or ")));
-        } else {
-            message.push('.');
-        }
-        if self.offered.len() <= FEW {
-            let names: Vec<_> =
-                self.offered.iter().map(|tool| format!("`{}`", tool.name)).collect();
-            message.push_str(&format!(" The tools are {}", names.join(", ")));
-        }
-        ToolError::new(ToolErrorKind::UnknownTool, message)
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.published.borrow())
     }
+
+    /// Looks through the folders and publishes what differs.
+    pub(crate) async fn look(&self) {
+        let mut catalog = self.catalog.lock().await;
+        let changes = self.watch.as_ref().map_or(0, Watch::count);
+        let before = self.snapshot();
+        let found = catalog.look().await;
+        let snapshot = Snapshot::new(before.generation + 1, found, &self.policy);
+        let news = snapshot.news_since(&before);
+        if !news.is_empty() || !snapshot.offers_the_same(&before) {
+            let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.extend(news);
+            let surplus = waiting.len().saturating_sub(NEWS);
+            waiting.drain(..surplus);
+            self.published.send_replace(Arc::new(snapshot));
+        }
+        if let Some(watch) = &self.watch {
+            watch.has_looked(changes);
+        }
+    }
+}
+
+/// Names what the model may have meant: a close name, or all of them where they are few.
+fn unknown(offered: &[ToolDefinition], name: &str) -> ToolError {
+    const CLOSE: usize = 3;
+    const FEW: usize = 30;
+    let mut close: Vec<(usize, &str)> = offered
+        .iter()
+        .map(|tool| (strsim::levenshtein(&tool.name, name), &*tool.name))
+        .filter(|(distance, _)| *distance <= CLOSE)
+        .collect();
+    close.sort_unstable();
+    let mut message = format!("there is no tool `{}`", output::shorten(name, 100));
+    if !close.is_empty() {
+        let names: Vec<_> = close.iter().map(|(_, name)| format!("`{name}`")).collect();
+        message.push_str(&format!("; did you mean {}?", names.join(" or ")));
+    } else {
+        message.push('.');
+    }
+    if offered.len() <= FEW {
+        let names: Vec<_> = offered.iter().map(|tool| format!("`{}`", tool.name)).collect();
+        message.push_str(&format!(" The tools are {}", names.join(", ")));
+    }
+    ToolError::new(ToolErrorKind::UnknownTool, message)
 }

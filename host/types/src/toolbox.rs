@@ -29,10 +29,17 @@ pub struct CallReport {
 }
 
 /// Tools that can be called.
+#[async_trait]
 pub trait Toolbox: fmt::Debug + Send + Sync {
     /// The tools to offer to the model now, sorted by name. What the mode or a rule denies
     /// outright is left out.
     fn tools(&self) -> Arc<[ToolDefinition]>;
+
+    /// What changed about the tools since this was asked last, in sentences for people. It is asked
+    /// when a round begins, and may wait a moment for a change that is just being taken.
+    async fn news(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Finds the tool, checks the arguments against its schema and decides. Runs nothing.
     ///

@@ -19,13 +19,18 @@ mod read;
 mod testing;
 mod write;
 
-belljar_sdk::plugin!(
-    read::read_file,
-    write::write_file,
-    edit::edit_file,
-    list::list_directory,
-    find::find_files,
-    make::make_directory,
-    moving::move_path,
-    delete::delete_path
-);
+belljar_sdk::plugin! {
+    tools: [
+        read::read_file,
+        write::write_file,
+        edit::edit_file,
+        list::list_directory,
+        find::find_files,
+        make::make_directory,
+        moving::move_path,
+        delete::delete_path,
+    ],
+    wants: {
+        files: [write "." because "reading and changing the files of the workspace"],
+    },
+}

@@ -9,4 +9,9 @@ mod pattern;
 mod search;
 mod sink;
 
-belljar_sdk::plugin!(search::search_text);
+belljar_sdk::plugin! {
+    tools: [search::search_text],
+    wants: {
+        files: [read "." because "searching the files of the workspace"],
+    },
+}

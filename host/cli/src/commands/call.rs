@@ -5,7 +5,7 @@ use crate::{
     exit,
     prompt::{self, Input},
     screen::{SharedScreen, Tone},
-    setup,
+    setup::{self, Opening, Watching},
     show::receipt,
     signals,
 };
@@ -44,7 +44,15 @@ pub(crate) async fn call(arguments: CallArguments, screen: SharedScreen) -> anyh
     let loaded = setup::configuration(&places, &world.plugins, None, setup::flags(&policy))?;
     let folders = setup::plugin_folders(&places, &world.plugins)?;
     let mode = policy.permission_mode.unwrap_or(PermissionMode::Default);
-    let opening = setup::sandbox(&places, Some(&workspace), folders, mode, loaded.config.rules);
+    let opening = setup::sandbox(Opening {
+        places: &places,
+        workspace: Some(&workspace),
+        folders,
+        mode,
+        rules: loaded.config.rules,
+        watch: Watching::No,
+        screen: &screen,
+    });
     let opened = tokio::select! {
         opened = opening => opened?,
         () = cancel.cancelled() => return Ok(exit::CANCELED),

@@ -14,7 +14,7 @@ use crate::{
     arguments::{DemoArguments, OutputFormat},
     exit,
     screen::{SharedScreen, Tone},
-    setup::{self, Opened},
+    setup::{self, Opened, Opening, Watching},
     show::ResultLines,
     signals,
 };
@@ -83,7 +83,15 @@ pub(crate) async fn demo(arguments: DemoArguments, screen: SharedScreen) -> anyh
         ));
         PermissionMode::DontAsk
     };
-    let opening = setup::sandbox(&places, Some(&workspace), Vec::new(), mode, rules.clone());
+    let opening = setup::sandbox(Opening {
+        places: &places,
+        workspace: Some(&workspace),
+        folders: Vec::new(),
+        mode,
+        rules: rules.clone(),
+        watch: Watching::No,
+        screen: &screen,
+    });
     let Opened { sandbox, notices: about_sandbox } = tokio::select! {
         opened = opening => opened?,
         () = cancel.cancelled() => {

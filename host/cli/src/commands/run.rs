@@ -7,7 +7,7 @@ use crate::{
     exit, model,
     prompt::{self, Prompt},
     screen::SharedScreen,
-    setup::{self, Opened},
+    setup::{self, Opened, Opening, Watching},
     show::{ResultLines, Sink},
     signals,
     tty::Tty,
@@ -72,8 +72,16 @@ async fn prepare(
     let chosen = model::choose(&config).await?;
     notices.extend(chosen.notice);
     let mode = permission_mode(&config, screen);
-    let Opened { sandbox, notices: about_sandbox } =
-        setup::sandbox(&places, Some(&workspace), folders, mode, config.rules.clone()).await?;
+    let Opened { sandbox, notices: about_sandbox } = setup::sandbox(Opening {
+        places: &places,
+        workspace: Some(&workspace),
+        folders,
+        mode,
+        rules: config.rules.clone(),
+        watch: Watching::Yes,
+        screen,
+    })
+    .await?;
     notices.extend(about_sandbox);
     notices.extend(setup::withheld_notice(&sandbox, mode));
     let instructions = Instructions::read(&workspace);

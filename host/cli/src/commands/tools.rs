@@ -1,6 +1,12 @@
 //! `belljar tools`: what the model would be offered, and why files in the plugin folders are not.
 
-use crate::{arguments::ToolsArguments, exit, screen::SharedScreen, setup, visible};
+use crate::{
+    arguments::ToolsArguments,
+    exit,
+    screen::SharedScreen,
+    setup::{self, Opening, Watching},
+    visible,
+};
 use belljar_types::{Hints, PermissionMode, ToolDefinition, Toolbox as _};
 use belljar_workspace::Places;
 
@@ -13,7 +19,16 @@ pub(crate) async fn tools(arguments: ToolsArguments, screen: SharedScreen) -> an
     let loaded = setup::configuration(&places, &plugins, None, setup::flags(&policy))?;
     let mode = loaded.config.permission_mode.map_or(PermissionMode::Default, |mode| mode.value);
     let folders = setup::plugin_folders(&places, &plugins)?;
-    let opened = setup::sandbox(&places, None, folders, mode, loaded.config.rules).await?;
+    let opened = setup::sandbox(Opening {
+        places: &places,
+        workspace: None,
+        folders,
+        mode,
+        rules: loaded.config.rules,
+        watch: Watching::No,
+        screen: &screen,
+    })
+    .await?;
     let offered = opened.sandbox.tools();
     let listed =
         if json { screen.lock().json(&offered) } else { screen.lock().product(&list(&offered)) };
@@ -42,7 +57,7 @@ fn list(tools: &[ToolDefinition]) -> String {
 }
 
 /// What the tool says of itself, as wide for each.
-fn hints(hints: Hints) -> &'static str {
+pub(super) fn hints(hints: Hints) -> &'static str {
     match (hints.read_only, hints.destructive, hints.open_world) {
         (true, _, false) => "reads     ",
         (true, _, true) => "reads, net",

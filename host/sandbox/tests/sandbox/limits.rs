@@ -133,7 +133,10 @@ async fn floods_are_dropped_and_marked() {
         assert!(text(&report).starts_with("sent "), "{tool}");
         let log = report.receipt.unwrap().log;
         assert!(log.starts_with(stream), "{tool}");
-        assert!(log.contains("more bytes were dropped]"), "{tool}");
+        assert!(
+            log.contains("more bytes were dropped: the setting `limits.log` allows 64KiB]"),
+            "{tool}"
+        );
         assert!(log.len() < (64 << 10) + 100, "{tool}: {}", log.len());
     }
     let (observer, updates) = recorder();
@@ -150,7 +153,10 @@ async fn floods_are_dropped_and_marked() {
         })
         .collect();
     assert!(shown.len() < (64 << 10) + 100, "{}", shown.len());
-    assert_eq!(shown.matches("[more output was dropped]").count(), 1);
+    assert_eq!(
+        shown.matches("[more output was dropped: the setting `limits.log` allows 64KiB]").count(),
+        1
+    );
 }
 
 #[tokio::test]

@@ -170,7 +170,7 @@ async fn two_files_of_one_name_are_one_plugin_and_it_is_said() {
     let shadowed: Vec<PathBuf> = sandbox
         .skipped()
         .iter()
-        .filter(|skipped| matches!(skipped.reason, LoadError::Shadowed { .. }))
+        .filter(|skipped| matches!(*skipped.reason, LoadError::Shadowed { .. }))
         .map(|skipped| skipped.path.clone())
         .collect();
     assert_eq!(shadowed, [second.join("NOOP.wasm"), second.join("noop.wasm")]);

@@ -2,7 +2,8 @@
 
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    BundledPlugin, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
+    BundledPlugin, CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy,
+    Sandbox, SandboxConfig,
 };
 use belljar_types::{
     Arguments, CallObserver, CallReport, CallUpdate, PermissionMode, ToolCall, ToolError,
@@ -73,6 +74,9 @@ impl Bench {
             limits: Limits::default(),
             engine: EngineSettings::default(),
             outside: Outside::default(),
+            watch: false,
+            compiler: Compiler::InProcess,
+            observer: CompileObserver::default(),
         }
     }
 

@@ -5,6 +5,7 @@
 mod data;
 mod plugin;
 mod tool;
+mod wants;
 
 use proc_macro::TokenStream;
 
@@ -48,6 +49,26 @@ pub fn structured(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes the crate a plugin with the tools listed, and `plugin()` for its tests.
 ///
 /// Once in a crate, at its root: `belljar_sdk::plugin!(read_file, edit::edit_file);`
+///
+/// A plugin that says what it wants carries a manifest, which people read before they grant
+/// anything, and then gets no more than that, whatever it is granted:
+///
+/// ```text
+/// belljar_sdk::plugin! {
+///     tools: [forecast, report],
+///     wants: {
+///         files: [read "data" because "…", write "out" because "…"],
+///         net: ["https://api.example.com" because "…"],
+///         env: ["TZ" because "…"],
+///         secrets: ["API_KEY" for "api.example.com" in "authorization" because "…"],
+///         limits: [deadline "60s" because "…"],
+///     },
+/// }
+/// ```
+///
+/// What is left out is not wanted; `wants: {}` wants nothing at all. Without `wants` there is no
+/// manifest, and the plugin gets what a person grants to it by name. Version and description come
+/// from the crate's `Cargo.toml`.
 #[proc_macro]
 pub fn plugin(input: TokenStream) -> TokenStream {
     finish(plugin::expand(input.into()))
