@@ -8,8 +8,8 @@ use crate::{
 use anyhow::Context as _;
 use belljar_capability::{Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    BundledPlugin, CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy, Sandbox,
-    SandboxConfig,
+    BundledPlugin, CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy,
+    Sandbox, SandboxConfig, Watching,
 };
 use belljar_types::PermissionMode;
 use belljar_workspace::{Flags, Loaded, Places, Sources, Workspace, private_dir};
@@ -76,13 +76,6 @@ pub(crate) struct Opened {
     pub(crate) notices: Vec<String>,
 }
 
-/// Whether the plugin folders are watched while the sandbox is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watching {
-    Yes,
-    No,
-}
-
 /// What a sandbox is opened with.
 #[derive(Debug)]
 pub(crate) struct Opening<'a> {
@@ -118,7 +111,7 @@ pub(crate) async fn sandbox(opening: Opening<'_>) -> anyhow::Result<Opened> {
         cache,
         bundled: bundled.collect(),
         folders,
-        watch: watch == Watching::Yes,
+        watch,
         grants: grants(),
         home: std::env::home_dir(),
         policy: Policy { mode, rules },

@@ -4,7 +4,8 @@
 
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
+    CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy, Sandbox,
+    SandboxConfig, Watching,
 };
 use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -109,7 +110,7 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
         limits: Limits::default(),
         engine,
         outside: Outside::default(),
-        watch: false,
+        watch: Watching::No,
         compiler: Compiler::InProcess,
         observer: CompileObserver::default(),
     })

@@ -13,10 +13,36 @@ use crate::load_error::LoadError;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use wasmtime::Engine;
 
-/// What one compilation may use; the memory in words for people.
-pub(crate) const MEMORY: u64 = 2 << 30;
-pub(crate) const MEMORY_SHOWN: &str = "2GiB";
-pub(crate) const THREADS: u64 = 4;
+/// What one compilation may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// Wall time, whatever the component's size.
+    pub time: Duration,
+    /// And more of it for each MiB of the component.
+    pub time_per_mib: Duration,
+    /// Bytes of address space.
+    pub memory: u64,
+    pub threads: u32,
+}
+
+impl Default for CompileLimits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(20),
+            time_per_mib: Duration::from_secs(2),
+            memory: 2 << 30,
+            threads: 4,
+        }
+    }
+}
+
+impl CompileLimits {
+    /// How long a component of this size may take.
+    fn time_for(&self, bytes: usize) -> Duration {
+        let size = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX);
+        self.time.saturating_add(self.time_per_mib.saturating_mul(size))
+    }
+}
 
 /// Told, in words for people, when compiling takes longer than a moment. By default nobody is.
 #[derive(Clone)]
@@ -67,6 +93,7 @@ impl Compiler {
         Self::Child(CompilerChild {
             program,
             arguments: arguments.iter().map(|argument| (*argument).into()).collect(),
+            limits: CompileLimits::default(),
         })
     }
 
@@ -85,11 +112,4 @@ impl Compiler {
             Self::Child(child) => child.compile(key, concurrency, component),
         }
     }
-}
-
-/// How long a component of this size may take.
-pub(crate) fn time_for(bytes: usize) -> Duration {
-    const LEAST: u64 = 20;
-    const PER_MIB: u64 = 2;
-    Duration::from_secs(LEAST + PER_MIB * (bytes as u64).div_ceil(1 << 20))
 }

@@ -1,7 +1,12 @@
 //! Looking at a file that may be a plugin, without compiling or running anything of it.
 
 use crate::{
-    bindings, describe, load_error::LoadError, manifest::Declared, plugin_file::PluginFile,
+    bindings,
+    catalog::BundledPlugin,
+    describe,
+    load_error::LoadError,
+    manifest::Declared,
+    plugin_file::{Contents, PluginFile, digest},
 };
 use belljar_capability::DeclaredTool;
 use cap_std::{ambient_authority, fs::Dir};
@@ -79,14 +84,16 @@ pub fn read_plugin(path: &Path) -> Result<(Vec<u8>, Option<Vec<u8>>), LoadError>
 fn read(path: &Path) -> Result<(String, Contents), LoadError> {
     let no_name = || LoadError::NotAPluginFile("has no name: name a `.wasm` file");
     let file_name = path.file_name().and_then(|name| name.to_str()).ok_or_else(no_name)?;
-    let name = file_name.strip_suffix(".wasm").unwrap_or(file_name);
-    let parent = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
+    let name = file_name.strip_suffix(".wasm").unwrap_or(file_name).to_owned();
+    // A person named it, so a link is followed wherever it leads.
+    let real = path.canonicalize().map_err(LoadError::Read)?;
+    let (Some(parent), Some(file_name)) = (real.parent(), real.file_name()) else {
+        return Err(no_name());
     };
+    let file_name = file_name.to_str().ok_or_else(no_name)?;
     let folder = Dir::open_ambient_dir(parent, ambient_authority()).map_err(LoadError::Read)?;
     let contents = PluginFile::new(&Arc::new(folder), file_name).read()?;
-    Ok((name.to_owned(), contents))
+    Ok((name, contents))
 }
 
 fn look(name: &str, contents: &Contents) -> Result<Inspected, LoadError> {

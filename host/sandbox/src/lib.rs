@@ -36,7 +36,7 @@ mod watchdog;
 
 pub use cache::CacheError;
 pub use catalog::{BundledPlugin, PluginFolder, PluginInfo, Skipped};
-pub use compiler::{CompileObserver, Compiler, CompilerChild, compile_in_child};
+pub use compiler::{CompileLimits, CompileObserver, Compiler, CompilerChild, compile_in_child};
 pub use engine::{EngineSettings, SandboxError};
 pub use http::{Outside, Redactor, Resolver, SecretSource, SystemResolver};
 pub use inspect::{Inspected, inspect, inspect_bundled, inspect_bytes, read_plugin};
@@ -45,3 +45,4 @@ pub use manifest::{Declared, pack};
 pub use names::look_alike;
 pub use plugin_file::{SEPARATOR as DIGEST_SEPARATOR, digest};
 pub use toolbox::{Policy, Sandbox, SandboxConfig};
+pub use watch::Watching;

@@ -1,7 +1,7 @@
 //! Why a file does not become a plugin. Each text says what it is and what to do about it.
 
-use crate::{bindings, compiler::MEMORY_SHOWN, plugin_file::COMPONENT_SIZE};
-use belljar_capability::ManifestError;
+use crate::{bindings, plugin_file::COMPONENT_SIZE};
+use belljar_capability::{Limit, ManifestError};
 use belljar_types::ToolError;
 use std::{io, time::Duration};
 
@@ -34,10 +34,11 @@ pub enum LoadError {
     )]
     CompileTime(Duration),
     #[error(
-        "takes more than {MEMORY_SHOWN} of memory to compile: make its functions or its types \
-         smaller, or split it into several plugins"
+        "takes more than {} of memory to compile: make its functions or its types smaller, or split \
+         it into several plugins",
+        Limit::Memory.show(*.0)
     )]
-    CompileMemory,
+    CompileMemory(u64),
     #[error("breaks the compiler ({0}): build it with another version of its toolchain")]
     CompilerDied(String),
     #[error("cannot be compiled: the compiler does not start")]
@@ -98,7 +99,7 @@ impl LoadError {
             self,
             Self::Invalid(_)
                 | Self::CompileTime(_)
-                | Self::CompileMemory
+                | Self::CompileMemory(_)
                 | Self::CompilerDied(_)
                 | Self::NoTools
                 | Self::OtherVersion { .. }

@@ -11,7 +11,7 @@ use crate::{
     plugin::{COMPILING, Loader, Plugin},
     prepared::{self, Prepared},
     snapshot::Snapshot,
-    watch::{self as folders, Watch},
+    watch::{self as folders, Watch, Watching},
     watchdog::Watchdog,
 };
 use async_trait::async_trait;
@@ -47,9 +47,8 @@ pub struct SandboxConfig {
     pub bundled: Vec<BundledPlugin>,
     /// Folders of plugins, the first to have a name wins it.
     pub folders: Vec<PluginFolder>,
-    /// Whether the folders are watched: what changes in them is then taken while the sandbox is
-    /// open.
-    pub watch: bool,
+    /// Whether what changes in the folders is taken while the sandbox is open.
+    pub watch: Watching,
     /// What people granted, by plugin name, bundled plugins included. What is not here gets an
     /// empty world; a bundled plugin gets the workspace besides.
     pub grants: BTreeMap<String, PluginGrant>,
@@ -120,7 +119,7 @@ impl Sandbox {
             cache,
             bundled,
             folders,
-            watch: watches,
+            watch: watching,
             grants,
             home,
             policy,
@@ -172,8 +171,8 @@ impl Sandbox {
             limits,
         };
 
-        let watch = watches.then(|| {
-            let (watch, notice) = Watch::start(folders.iter().map(|f| f.path.clone()).collect());
+        let paths = folders.iter().map(|folder| folder.path.clone()).collect();
+        let watch = Watch::start(paths, watching).map(|(watch, notice)| {
             notices.extend(notice);
             watch
         });

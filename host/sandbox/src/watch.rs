@@ -25,6 +25,17 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// How long a round waits for what has just changed to be taken.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Whether the folders of plugins are looked through again while a sandbox is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watching {
+    #[default]
+    No,
+    /// When the system tells that something in them changed.
+    Told,
+    /// In each round, where the system does not tell: on some network file systems.
+    EachRound,
+}
+
 pub(crate) struct Watch {
     /// Changes so far; clones count in the same place.
     changes: Arc<Sender<u64>>,
@@ -43,8 +54,13 @@ struct Folders {
 
 impl Watch {
     /// Begins to watch; the text says so where the system does not tell.
-    pub(crate) fn start(paths: Vec<PathBuf>) -> (Self, Option<String>) {
+    pub(crate) fn start(paths: Vec<PathBuf>, watching: Watching) -> Option<(Self, Option<String>)> {
         let changes = Arc::new(watch::channel(0).0);
+        if watching != Watching::Told {
+            let folders = Folders { paths, watcher: None, watched: Vec::new() };
+            let watch = Self { changes, looked: watch::channel(0).0, folders: Mutex::new(folders) };
+            return (watching == Watching::EachRound).then_some((watch, None));
+        }
         let counter = Arc::clone(&changes);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // Events that were lost are changes too.
@@ -67,7 +83,8 @@ impl Watch {
                  watched"
             )
         });
-        (Self { changes, looked: watch::channel(0).0, folders: Mutex::new(folders) }, notice)
+        let watch = Self { changes, looked: watch::channel(0).0, folders: Mutex::new(folders) };
+        Some((watch, notice))
     }
 
     /// A round begins: notes folders that came to be since, and waits a moment for what has just

@@ -1,6 +1,8 @@
 //! The guests of the tests and benches, built from this workspace and embedded as components. It
 //! never loads or runs one.
 
+pub mod made;
+
 #[path = "../odd/src/kind.rs"]
 pub mod kind;
 

@@ -5,11 +5,11 @@ use crate::{
     exit,
     prompt::{self, Input},
     screen::{SharedScreen, Tone},
-    setup::{self, Opening, Watching},
+    setup::{self, Opening},
     show::receipt,
     signals,
 };
-use belljar_sandbox::Sandbox;
+use belljar_sandbox::{Sandbox, Watching};
 use belljar_types::{
     ApprovalAnswer, Arguments, CallObserver, CallReport, CallUpdate, Content, Origin,
     PermissionMode, Receipt, ToolCall, ToolError, ToolErrorKind, ToolOutput, ToolResult,

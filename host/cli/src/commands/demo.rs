@@ -14,13 +14,14 @@ use crate::{
     arguments::{DemoArguments, OutputFormat},
     exit,
     screen::{SharedScreen, Tone},
-    setup::{self, Opened, Opening, Watching},
+    setup::{self, Opened, Opening},
     show::ResultLines,
     signals,
 };
 use anyhow::Context as _;
 use belljar_agent::{Agent, Settings};
 use belljar_capability::{Rule, Rules};
+use belljar_sandbox::Watching;
 use belljar_types::{Origin, Part, PermissionMode};
 use belljar_workspace::{
     Clock, Instructions, Places, PromptSource, SessionStore, Workspace, private_dir,

@@ -7,13 +7,14 @@ use crate::{
     exit, model,
     prompt::{self, Prompt},
     screen::SharedScreen,
-    setup::{self, Opened, Opening, Watching},
+    setup::{self, Opened, Opening},
     show::{ResultLines, Sink},
     signals,
     tty::Tty,
 };
 use async_trait::async_trait;
 use belljar_agent::{Agent, RunRequest, Settings, SystemSource};
+use belljar_sandbox::Watching;
 use belljar_types::{Part, PermissionMode, SystemPrompt};
 use belljar_workspace::{
     Clock, Config, Flags, Instructions, Places, PromptSource, SessionStore, Workspace,
@@ -78,7 +79,7 @@ async fn prepare(
         folders,
         mode,
         rules: config.rules.clone(),
-        watch: Watching::Yes,
+        watch: Watching::Told,
         screen,
     })
     .await?;

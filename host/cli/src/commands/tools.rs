@@ -4,9 +4,10 @@ use crate::{
     arguments::ToolsArguments,
     exit,
     screen::SharedScreen,
-    setup::{self, Opening, Watching},
+    setup::{self, Opening},
     visible,
 };
+use belljar_sandbox::Watching;
 use belljar_types::{Hints, PermissionMode, ToolDefinition, Toolbox as _};
 use belljar_workspace::Places;
 

@@ -4,7 +4,7 @@
 //! standard error one line that says why not. The child inherits no environment, so that it knows
 //! no key and no token.
 
-use super::{MEMORY, THREADS, time_for};
+use super::CompileLimits;
 use crate::{
     engine::{self, EngineSettings},
     load_error::LoadError,
@@ -34,6 +34,7 @@ pub struct CompilerChild {
     pub program: PathBuf,
     /// Before what [`compile_in_child`] takes.
     pub arguments: Vec<OsString>,
+    pub limits: CompileLimits,
 }
 
 /// How a child ended.
@@ -49,8 +50,8 @@ impl CompilerChild {
         concurrency: bool,
         component: &[u8],
     ) -> Result<Vec<u8>, LoadError> {
-        let time = time_for(component.len());
-        let child = self.start(key, concurrency).map_err(LoadError::CompilerStart)?;
+        let time = self.limits.time_for(component.len());
+        let child = self.start(key, concurrency, time).map_err(LoadError::CompilerStart)?;
         match talk(child, component, time) {
             Err(error) => Err(LoadError::CompilerStart(error)),
             Ok(Ended::TooLate) => Err(LoadError::CompileTime(time)),
@@ -59,18 +60,24 @@ impl CompilerChild {
                 Ok(_) => Err(LoadError::CompilerDied("what it makes is too large".to_owned())),
                 Err(error) => Err(LoadError::CompilerStart(error)),
             },
-            Ok(Ended::InTime { status, complaint, .. }) => Err(failure(status, &complaint, time)),
+            Ok(Ended::InTime { status, complaint, .. }) => {
+                Err(failure(status, &complaint, time, self.limits.memory))
+            }
         }
     }
 
-    fn start(&self, key: &str, concurrency: bool) -> io::Result<Child> {
+    fn start(&self, key: &str, concurrency: bool, time: Duration) -> io::Result<Child> {
+        let CompileLimits { memory, threads, .. } = self.limits;
+        // All threads together.
+        let seconds = time.as_secs().max(1).saturating_mul(threads.into());
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
             .args([key, if concurrency { "async" } else { "sync" }])
+            .args([memory.to_string(), seconds.to_string()])
             .current_dir("/")
             .env_clear()
-            .env("RAYON_NUM_THREADS", THREADS.to_string())
+            .env("RAYON_NUM_THREADS", threads.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -138,12 +145,12 @@ fn wait(child: &mut Child, time: Duration) -> io::Result<Option<ExitStatus>> {
 }
 
 /// Puts a name to how a child failed.
-fn failure(status: ExitStatus, complaint: &str, time: Duration) -> LoadError {
+fn failure(status: ExitStatus, complaint: &str, time: Duration, memory: u64) -> LoadError {
     let line = complaint.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let short: String = line.chars().take(600).collect();
     if status.code() == Some(REFUSED) {
         return if is_about_memory(complaint) {
-            LoadError::CompileMemory
+            LoadError::CompileMemory(memory)
         } else {
             LoadError::Invalid(short)
         };
@@ -158,7 +165,7 @@ fn failure(status: ExitStatus, complaint: &str, time: Duration) -> LoadError {
     }
     if is_about_memory(complaint) || is(Signal::KILL) {
         // Killed by another than us, it is the system that had no memory left.
-        return LoadError::CompileMemory;
+        return LoadError::CompileMemory(memory);
     }
     if complaint.contains("overflowed its stack") {
         return LoadError::CompilerDied("it nests too deeply".to_owned());
@@ -193,16 +200,18 @@ pub fn compile_in_child(arguments: &[String]) -> u8 {
 
 fn compile(arguments: &[String]) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
-    let [key, concurrency] = arguments else {
-        return Err("this is for the program itself, which compiles plugins with it".to_owned());
+    let for_the_program =
+        || "this is for the program itself, which compiles plugins with it".to_owned();
+    let [key, concurrency, memory, seconds] = arguments else { return Err(for_the_program()) };
+    let (Ok(memory), Ok(seconds)) = (memory.parse(), seconds.parse()) else {
+        return Err(for_the_program());
     };
-    limit_this_process().map_err(text)?;
+    limit_this_process(memory, seconds).map_err(text)?;
     let mut component = Vec::new();
     io::stdin().take(COMPONENT_SIZE + 1).read_to_end(&mut component).map_err(text)?;
     if component.len() as u64 > COMPONENT_SIZE {
         return Err(format!("it is longer than {COMPONENT_SIZE} bytes"));
     }
-    limit_time(time_for(component.len())).map_err(text)?;
     let settings = EngineSettings {
         concurrency: concurrency == "async",
         pooling: false,
@@ -217,22 +226,17 @@ fn compile(arguments: &[String]) -> Result<(), String> {
 }
 
 /// Before anything of the component is read.
-fn limit_this_process() -> io::Result<()> {
-    let set =
-        |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
-    set(Resource::As, MEMORY)?;
-    set(Resource::Core, 0)?;
+fn limit_this_process(memory: u64, seconds: u64) -> io::Result<()> {
+    let set = |resource, most, hard| {
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(hard) })
+    };
+    set(Resource::As, memory, memory)?;
+    // A second more, so that it ends by the signal that says why.
+    set(Resource::Cpu, seconds, seconds.saturating_add(1))?;
+    set(Resource::Core, 0, 0)?;
     // It writes to no file.
-    set(Resource::Fsize, 0)?;
+    set(Resource::Fsize, 0, 0)?;
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    limit_time(time_for(usize::try_from(COMPONENT_SIZE).unwrap_or(usize::MAX)))
-}
-
-/// All threads together.
-fn limit_time(time: Duration) -> io::Result<()> {
-    let most = time.as_secs() * THREADS;
-    // One more, so that it ends by the signal that says why.
-    let limit = Rlimit { current: Some(most), maximum: Some(most + 1) };
-    Ok(setrlimit(Resource::Cpu, limit)?)
+    Ok(())
 }

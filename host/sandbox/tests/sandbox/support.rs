@@ -3,7 +3,7 @@
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
 use belljar_sandbox::{
     BundledPlugin, CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy,
-    Sandbox, SandboxConfig,
+    Sandbox, SandboxConfig, Watching,
 };
 use belljar_types::{
     Arguments, CallObserver, CallReport, CallUpdate, PermissionMode, ToolCall, ToolError,
@@ -74,7 +74,7 @@ impl Bench {
             limits: Limits::default(),
             engine: EngineSettings::default(),
             outside: Outside::default(),
-            watch: false,
+            watch: Watching::No,
             compiler: Compiler::InProcess,
             observer: CompileObserver::default(),
         }

@@ -5,11 +5,11 @@ use crate::{
     arguments::ListArguments,
     exit,
     screen::SharedScreen,
-    setup::{self, Opening, Watching},
+    setup::{self, Opening},
     visible,
 };
 use belljar_capability::Standing;
-use belljar_sandbox::{LoadError, PluginInfo};
+use belljar_sandbox::{LoadError, PluginInfo, Watching};
 use belljar_types::PermissionMode;
 use belljar_workspace::{Flags, Places};
 use serde::Serialize;
