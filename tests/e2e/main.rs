@@ -7,6 +7,8 @@ mod bad_input;
 mod call;
 mod demo;
 mod dependencies;
+mod loading;
+mod plugin_commands;
 mod plugins;
 mod run;
 mod support;

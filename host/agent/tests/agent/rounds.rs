@@ -1,6 +1,8 @@
 //! Rounds, answers and the reasons why a run stops.
 
-use crate::support::{Stage, Step, call, conversation_lines, done, finish, reasoning, text, usage};
+use crate::support::{
+    ScriptedToolbox, Stage, Step, call, conversation_lines, done, finish, reasoning, text, usage,
+};
 use belljar_agent::{RunRequest, SystemSource, start};
 use belljar_types::{
     Content, EventKind, FinishReason, Message, ModelEvent, Origin, Part, StopReason, SystemPrompt,
@@ -40,6 +42,37 @@ async fn an_answer_without_calls_completes() {
         ["user \"go\"", "assistant <hm> \"Hello\""]
     );
     assert_eq!(played.finished.result, "Hello");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changed_about_the_tools_is_told_when_a_round_begins() {
+    let mut stage = Stage::new(vec![
+        vec![call("c1", "read", "{}"), done()],
+        vec![call("c2", "read", "{}"), done()],
+        vec![text("Done."), done()],
+    ]);
+    let news = [&["`a` is there", "`b` is gone"][..], &["panic"], &[]];
+    stage.toolbox = Arc::new(ScriptedToolbox::with_news(&news));
+    stage
+        .expect(&[
+            START,
+            "1 round_start",
+            "1 notice `a` is there",
+            "1 notice `b` is gone",
+            "1 tool_call_start c1 box:read {}",
+            "1 tool_result c1 read ok {}",
+            "1 tool_call_done c1 receipt",
+            "2 round_start",
+            "2 notice looking for new tools panicked, which is a bug: the folder is broken",
+            "2 tool_call_start c2 box:read {}",
+            "2 tool_result c2 read ok {}",
+            "2 tool_call_done c2 receipt",
+            "3 round_start",
+            "3 text_delta \"Done.\"",
+            "3 assistant_text \"Done.\"",
+            "3 stop Completed \"\" turns=3 ms=0 usage=0/0 result=\"Done.\" denials=0 s1",
+        ])
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -132,3 +132,20 @@ struct ManyPieces {
 fn many_pieces(args: ManyPieces) -> Output {
     (0..args.pieces).fold(Output::new(), |output, _| output.with_text("x"))
 }
+
+#[derive(Deserialize, JsonSchema)]
+struct HugeProgress {
+    bytes: usize,
+    /// How many reports of that size.
+    times: usize,
+}
+
+/// Reports progress in huge messages.
+#[tool(read_only)]
+fn huge_progress(args: HugeProgress) -> String {
+    let message = "x".repeat(args.bytes);
+    for done in 0..args.times {
+        host::progress(done as u64, None, &message);
+    }
+    format!("reported {} times", args.times)
+}

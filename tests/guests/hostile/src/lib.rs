@@ -36,6 +36,7 @@ belljar_sdk::plugin!(
     floods::huge_log,
     floods::huge_structured,
     floods::many_pieces,
+    floods::huge_progress,
     handles::open_many,
     handles::poll_many,
     handles::huge_random,

@@ -24,6 +24,7 @@ use belljar_types::{
     ToolDefinition, ToolError, ToolErrorKind, ToolOutput, ToolSource, Toolbox,
 };
 use std::{
+    collections::VecDeque,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -48,16 +49,30 @@ const NAMES: [&str; 13] = [
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedToolbox {
     ran: Arc<Mutex<Vec<String>>>,
+    news: Mutex<VecDeque<Vec<String>>>,
 }
 
 impl ScriptedToolbox {
+    /// Tells each list in a round of its own; one that says `panic` panics.
+    pub(crate) fn with_news(news: &[&[&str]]) -> Self {
+        let lists = news.iter().map(|list| list.iter().map(|text| (*text).to_owned()).collect());
+        Self { news: Mutex::new(lists.collect()), ..Self::default() }
+    }
+
     /// The ids of the calls that got past their decision, in order.
     pub(crate) fn ran(&self) -> Vec<String> {
         self.ran.lock().unwrap().clone()
     }
 }
 
+#[async_trait]
 impl Toolbox for ScriptedToolbox {
+    async fn news(&self) -> Vec<String> {
+        let news = self.news.lock().unwrap().pop_front().unwrap_or_default();
+        assert!(!news.iter().any(|text| text == "panic"), "the folder is broken");
+        news
+    }
+
     fn tools(&self) -> Arc<[ToolDefinition]> {
         NAMES.iter().map(|name| definition(name)).collect()
     }

@@ -1,0 +1,14 @@
+use belljar_sdk::prelude::*;
+
+/// Does nothing.
+#[tool]
+fn noop() -> String {
+    String::new()
+}
+
+belljar_sdk::plugin! {
+    tools: [noop],
+    grants: {},
+}
+
+fn main() {}
