@@ -9,5 +9,6 @@ fn main() -> ExitCode {
         Guest { name: "http", package: "belljar-guest-http" },
         Guest { name: "noop", package: "belljar-guest-noop" },
         Guest { name: "odd", package: "belljar-guest-odd" },
+        Guest { name: "raw", package: "belljar-guest-raw" },
     ])
 }

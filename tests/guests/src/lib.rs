@@ -18,7 +18,7 @@ pub struct Embedded {
     pub bytes: &'static [u8],
 }
 
-const GUESTS: [Embedded; 4] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
+const GUESTS: [Embedded; 5] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
 /// One tool for each kind of attack.
 pub const HOSTILE: Embedded = GUESTS[0];
@@ -28,6 +28,9 @@ pub const HTTP: Embedded = GUESTS[1];
 
 /// `noop` answers `ok`, `echo` answers its argument `text`.
 pub const NOOP: Embedded = GUESTS[2];
+
+/// Does to files what it is told, in the interface's own terms.
+pub const RAW: Embedded = GUESTS[4];
 
 /// The component of a guest that breaks the contract in the way given.
 pub fn odd(odd: Odd) -> Vec<u8> {
@@ -51,7 +54,8 @@ mod tests {
         // The magic number, then version 13 of the layer that components are.
         let component = b"\0asm\x0d\0\x01\0";
         let names = GUESTS.map(|guest| (guest.name, guest.bytes.starts_with(component)));
-        assert_eq!(names, [("hostile", true), ("http", true), ("noop", true), ("odd", true)]);
+        let expected = ["hostile", "http", "noop", "odd", "raw"].map(|name| (name, true));
+        assert_eq!(names, expected);
     }
 
     #[test]
