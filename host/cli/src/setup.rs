@@ -108,7 +108,9 @@ pub(crate) async fn sandbox(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let told = screen.clone();
     let sandbox = Sandbox::open(SandboxConfig {
         workspace: workspace.map(|workspace| workspace.folder().to_owned()),
+        scratch: cache.as_ref().map(|_| places.cache.join("calls")),
         cache,
+        own_folders: places.folders().to_vec(),
         bundled: bundled.collect(),
         folders,
         watch,

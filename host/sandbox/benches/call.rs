@@ -95,6 +95,8 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
     Sandbox::open(SandboxConfig {
         workspace: Some(root.path().to_owned()),
         cache: Some(root.path().join("cache")),
+        scratch: Some(root.path().join("scratch")),
+        own_folders: Vec::new(),
         bundled: Vec::new(),
         folders: vec![PluginFolder { path: plugins, named: true }],
         grants: BTreeMap::from([(

@@ -3,6 +3,7 @@
 use crate::{
     bindings::{Plugin as Exports, PluginPre},
     engine::FUEL_YIELD_INTERVAL,
+    filesystem::{Mounts, Scratch},
     http::HttpSetup,
     limits::{CrossedTooMuch, size},
     state::{CallClock, CallState, TimeUp, WorldParts},
@@ -11,6 +12,7 @@ use belljar_capability::{Limit, Limits, World};
 use belljar_types::{CallObserver, Denial, ToolError, ToolErrorKind};
 use std::{
     future::Future,
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -20,8 +22,10 @@ use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
 pub(crate) struct CallSetup<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) world: &'a World,
-    pub(crate) workspace: Option<&'a crate::filesystem::Workspace>,
     pub(crate) http: HttpSetup,
+    pub(crate) plugin: Arc<str>,
+    pub(crate) mounts: Arc<Mounts>,
+    pub(crate) scratch: Option<Arc<Scratch>>,
     pub(crate) observer: CallObserver,
     pub(crate) checks_paths: bool,
 }
@@ -75,11 +79,13 @@ where
     F: AsyncFnOnce(&Exports, &mut Store<CallState>) -> wasmtime::Result<T>,
 {
     let started = Instant::now();
-    let CallSetup { limits, world, workspace, http, observer, checks_paths } = setup;
+    let CallSetup { limits, world, plugin, mounts, scratch, http, observer, checks_paths } = setup;
     let clock = CallClock::start(limits.deadline, cancel.clone());
     let state = CallState::new(WorldParts {
         world,
-        workspace,
+        plugin,
+        mounts,
+        scratch,
         http,
         limits,
         clock,

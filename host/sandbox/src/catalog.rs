@@ -6,11 +6,13 @@
 mod scan;
 
 use crate::{
+    filesystem::Mounts,
     load_error::LoadError,
     manifest::Declared,
     names,
     plugin::{Loaded, Loader, Plugin, PluginBytes},
     plugin_file::Identity,
+    toolbox::chain,
 };
 use belljar_capability::{
     FolderGrant, GrantError, Granted, LimitSettings, Limits, Manifest, PluginGrant, Standing,
@@ -66,8 +68,8 @@ pub struct PluginInfo {
     pub declared: Option<Declared>,
     /// What it gets.
     pub granted: Option<Arc<Granted>>,
-    /// Why its grant cannot be given, so that it gets nothing.
-    pub grant_problem: Option<GrantError>,
+    /// What of its grant cannot be given, and why.
+    pub grant_problem: Option<String>,
     /// Why the file was not taken.
     pub skipped: Option<Arc<LoadError>>,
     /// The file was not taken, and what it was before still serves.
@@ -279,11 +281,18 @@ impl Catalog {
         let standing = info.standing.clone().unwrap_or(Standing::Unseen);
         let manifest = loaded.about.declared.manifest.as_ref();
         let (granted, problem) = self.grants.resolve(&info.name, &standing, manifest);
+        let (mounts, closed) = Mounts::open(&granted, &self.loader.own);
         let granted = Arc::new(granted);
         info.granted = Some(Arc::clone(&granted));
-        info.grant_problem = problem;
+        let problems: Vec<_> = problem
+            .iter()
+            .map(|problem| chain(problem))
+            .chain(closed.iter().map(|problem| chain(problem)))
+            .collect();
+        info.grant_problem = (!problems.is_empty()).then(|| problems.join("; "));
         info.declared = Some(loaded.about.declared.clone());
-        let plugin = Arc::new(Plugin::new(&info.name, digest, bytes, standing, granted, loaded));
+        let plugin =
+            Arc::new(Plugin::new(&info.name, digest, bytes, standing, granted, mounts, loaded));
         info.tools = plugin.tools.clone();
         plugin
     }

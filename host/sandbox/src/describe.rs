@@ -30,7 +30,9 @@ pub(crate) async fn ask(
         let setup = CallSetup {
             limits: &limits,
             world: &World::default(),
-            workspace: None,
+            plugin: Arc::from(""),
+            mounts: Arc::default(),
+            scratch: None,
             http: HttpSetup { plugin: "".into(), outside: Outside::default(), redactor: None },
             observer: Arc::new(|_| {}),
             checks_paths: false,

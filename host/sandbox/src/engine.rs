@@ -1,6 +1,6 @@
 //! The engine and the linker: made once, shared by every call.
 
-use crate::{cache::CacheError, state::CallState};
+use crate::{cache::CacheError, filesystem::MountError, state::CallState};
 use belljar_capability::Limits;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use wasmtime::{
@@ -34,7 +34,7 @@ pub enum SandboxError {
     Workspace {
         path: String,
         #[source]
-        source: std::io::Error,
+        source: MountError,
     },
     #[error(transparent)]
     Cache(#[from] CacheError),

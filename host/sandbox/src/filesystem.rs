@@ -1,33 +1,45 @@
 //! The interfaces `wasi:filesystem/types` and `wasi:filesystem/preopens`, guarded.
 //!
-//! Reading, writing and streaming stay the runtime's; opening and listing are ours. Path
-//! resolution is cap-std's and never ours. The guard caps what is open, opens nothing but regular files and folders and never in a way that can
-//! block, and notes what was touched and what was refused. Nothing is created or truncated before
-//! the rights are checked.
+//! Reading, writing and streaming stay the runtime's; opening, listing and all operations on names
+//! are ours. Path resolution is the kernel's or cap-std's and never ours. What a call may do hangs
+//! on where a thing really lies, found out once it is open, and never on what the guest typed.
+//! Nothing is created, changed or truncated before that is checked.
 
+mod change;
 mod context;
+mod listing;
+mod mounts;
 mod open;
+mod place;
+mod quota;
+mod resolve;
+mod rules;
+mod temporary;
 
-pub(crate) use context::{FilesContext, Workspace};
+pub(crate) use context::{FilesContext, FilesSetup};
+pub(crate) use mounts::Mounts;
+pub use mounts::{MountError, check_grantable};
+pub(crate) use temporary::Scratch;
 
 use crate::state::CallState;
-use cap_primitives::fs as cap;
-use context::check_length;
-use std::sync::Arc;
+use belljar_capability::TEMPORARY;
+use change::Changed;
+use context::{Door, Held, Intent, check_length};
+use open::{Opened, Wish};
+use quota::{AT_ONCE, Metered, QuotaMet};
+use rules::{Fault, Guarded};
+use std::{fs, sync::Arc};
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::{
-    filesystem::{Descriptor, Dir, WasiFilesystemCtxView},
+    filesystem::{Descriptor, Dir, File, FsPerms, OpenMode, WasiFilesystemCtxView},
     p2::{
-        FsError, FsResult,
+        DynOutputStream, FsError, FsResult,
         bindings::filesystem::{
             preopens,
-            types::{self, ErrorCode, HostDescriptor, HostDirectoryEntryStream},
+            types::{self, ErrorCode, HostDescriptor},
         },
     },
 };
-
-/// A listing that reads the folder as the guest asks for entries; the stock one collects it whole.
-struct Listing(cap::ReadDir);
 
 pub(crate) struct GuardedFiles;
 
@@ -49,108 +61,126 @@ pub(crate) fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<
     preopens::add_to_linker::<CallState, GuardedFiles>(linker, view)
 }
 
-/// The index of no descriptor: names that go with it are whole.
-const ROOT: u32 = u32::MAX;
-
-/// The most that one call of the host writes, in bytes; the guest sees how much that was.
-const WRITE: usize = 1 << 20;
-
-/// What an operation means to do, for the record.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Intent {
-    Read,
-    Write,
-}
-
 impl GuardedFilesView<'_> {
     fn stock(&mut self) -> WasiFilesystemCtxView<'_> {
         WasiFilesystemCtxView { ctx: &mut self.files.stock, table: &mut *self.table }
     }
 
-    fn dir(&self, descriptor: &Resource<Descriptor>) -> FsResult<&Dir> {
-        match self.table.get(descriptor)? {
-            Descriptor::Dir(dir) => Ok(dir),
-            Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
+    /// Puts a call's temporary folder where a guest has only been told of it, once it matters what
+    /// is there.
+    fn settle_temporary(&mut self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
+        let held = self.files.held(descriptor.rep())?;
+        if held.door != Door::Temporary || !held.is_root {
+            return Ok(());
         }
+        if let Descriptor::Dir(dir) = self.table.get_mut(descriptor)?
+            && let Some(real) = self.files.temporary.real(dir)?
+        {
+            *dir = real;
+        }
+        Ok(())
     }
 
-    /// Notes what an operation on a path touched, or that it was refused.
-    fn noted<T>(
+    fn preopen(&mut self, door: Door, dir: Dir, path: &str) -> wasmtime::Result<Option<Preopened>> {
+        if self.files.take_handle().is_err() {
+            return Ok(None);
+        }
+        let descriptor = self.table.push(Descriptor::Dir(dir))?;
+        let mount = match door {
+            Door::Mount(mount) => Some(mount),
+            Door::Temporary => None,
+        };
+        let held = Held { door, mount, is_root: true, path: Arc::from(path) };
+        self.files.held.insert(descriptor.rep(), held);
+        Ok(Some((descriptor, format!("/{path}"))))
+    }
+
+    /// Ends an operation that changes something: what it changed or was refused is noted.
+    fn changed(&mut self, descriptor: u32, path: &str, result: Guarded<Changed>) -> FsResult<()> {
+        for path in self.files.settle(Intent::Write, descriptor, path, result)? {
+            self.files.note_written(path);
+        }
+        Ok(())
+    }
+
+    /// As `changed`, for an operation on two names.
+    fn changed_two(
         &mut self,
-        intent: Intent,
+        [from, to]: [(u32, &str); 2],
+        result: Guarded<Changed>,
+    ) -> FsResult<()> {
+        /// The index of no descriptor: names that go with it are whole.
+        const ROOT: u32 = u32::MAX;
+        let name = |(descriptor, path)| self.files.path(descriptor, path);
+        let names = if result.is_err() {
+            format!("{} → {}", name(from), name(to))
+        } else {
+            String::new()
+        };
+        self.changed(ROOT, &names, result)
+    }
+
+    /// The bytes that a file may still grow or be written by.
+    fn check_room(&self, descriptor: u32, bytes: u64) -> Guarded<()> {
+        if bytes <= self.files.quota.room() {
+            return Ok(());
+        }
+        let target = self.files.path(descriptor, "");
+        Err(self.files.quota.full(bytes, target, &self.files.plugin))
+    }
+
+    /// Whether a file was opened where it may be written; which way it was opened, the system knows.
+    fn check_perms(&self, descriptor: &Resource<Descriptor>) -> Guarded<()> {
+        let held = self.files.held(descriptor.rep())?;
+        match (self.file(descriptor)?.perms, held.mount) {
+            (FsPerms::ReadOnly, Some(mount)) => {
+                Err(self.files.read_only(mount, held.path.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&self, descriptor: &Resource<Descriptor>) -> FsResult<&File> {
+        match self.table.get(descriptor)? {
+            Descriptor::File(file) => Ok(file),
+            Descriptor::Dir(_) => Err(ErrorCode::BadDescriptor.into()),
+        }
+    }
+
+    fn metered(
+        &mut self,
         descriptor: u32,
-        path: &str,
-        result: FsResult<T>,
-    ) -> FsResult<T> {
-        match &result {
-            Ok(_) if intent == Intent::Write => {
-                let path = self.files.path(descriptor, path);
-                self.files.note_written(path);
-            }
-            Ok(_) => {}
-            Err(error) => self.note_refusal(intent, descriptor, path, error),
-        }
-        result
+        stream: Resource<DynOutputStream>,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let inner = self.table.delete(stream)?;
+        let held = self.files.held(descriptor)?;
+        let (target, plugin) = (Arc::clone(&held.path), Arc::clone(&self.files.plugin));
+        let metered = Metered::new(inner, &self.files.quota, &self.files.denials, target, plugin);
+        let stream: DynOutputStream = Box::new(metered);
+        Ok(self.table.push(stream)?)
     }
 
-    /// The records' names for an operation on two paths.
-    fn two_names(
-        &self,
-        from: &Resource<Descriptor>,
-        path: &str,
-        to: &Resource<Descriptor>,
-        new_path: &str,
-    ) -> FsResult<[String; 2]> {
-        check_length(path)?;
-        check_length(new_path)?;
-        Ok([self.files.path(from.rep(), path), self.files.path(to.rep(), new_path)])
-    }
-
-    /// Notes both names of what was done, or the pair that was refused.
-    fn noted_two(&mut self, [from, to]: [String; 2], result: FsResult<()>) -> FsResult<()> {
-        match &result {
-            Ok(()) => {
-                self.files.note_written(from);
-                self.files.note_written(to);
-            }
-            Err(error) => {
-                self.note_refusal(Intent::Write, ROOT, &format!("{from} → {to}"), error);
-            }
-        }
-        result
-    }
-
-    fn note_refusal(&self, intent: Intent, descriptor: u32, path: &str, error: &FsError) {
-        let reason = match (error.downcast_ref(), intent) {
-            (Some(ErrorCode::NotPermitted), Intent::Write) if self.files.is_read_only() => {
-                "this call may only read"
-            }
-            (Some(ErrorCode::NotPermitted), _) => {
-                "it leads out of the workspace, or the system protects it"
-            }
-            (Some(ErrorCode::NoEntry), _) if self.files.means_the_host(descriptor, path) => {
-                "it is not in the workspace, and nothing outside it can be reached"
-            }
-            _ => return,
-        };
-        let operation = match intent {
-            Intent::Read => "read",
-            Intent::Write => "write",
-        };
-        let path = self.files.path(descriptor, path);
-        self.files.denials.note(operation, &path, reason);
+    /// Lets the runtime look at something that was opened for that alone.
+    fn lend(&mut self, opened: fs::File) -> FsResult<Resource<Descriptor>> {
+        let file = File::new(opened, FsPerms::ReadOnly, OpenMode::READ, mounts::IN_PLACE);
+        Ok(self.table.push(Descriptor::File(file))?)
     }
 }
 
+type Preopened = (Resource<Descriptor>, String);
+
 impl preopens::Host for GuardedFilesView<'_> {
-    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let Some(dir) = self.files.preopen.clone() else { return Ok(Vec::new()) };
-        if self.files.take_handle().is_err() {
-            return Ok(Vec::new());
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<Preopened>> {
+        let mut preopens = Vec::new();
+        let mounts = Arc::clone(&self.files.mounts);
+        for (number, mount) in mounts.list().iter().enumerate() {
+            let dir = mount.preopen(self.files.narrowed(mount.access));
+            preopens.extend(self.preopen(Door::Mount(number), dir, mount.guest.as_str())?);
         }
-        let descriptor = self.table.push(Descriptor::Dir(dir))?;
-        self.files.paths.insert(descriptor.rep(), Arc::from(""));
-        Ok(vec![(descriptor, "/".to_owned())])
+        if let Some(dir) = self.files.temporary.preopen() {
+            preopens.extend(self.preopen(Door::Temporary, dir, TEMPORARY)?);
+        }
+        Ok(preopens)
     }
 }
 
@@ -163,6 +193,9 @@ impl types::Host for GuardedFilesView<'_> {
         &mut self,
         error: Resource<wasmtime::Error>,
     ) -> wasmtime::Result<Option<ErrorCode>> {
+        if self.table.get(&error)?.is::<QuotaMet>() {
+            return Ok(Some(ErrorCode::Quota));
+        }
         types::Host::filesystem_error_code(&mut self.stock(), error)
     }
 }
@@ -176,35 +209,38 @@ impl HostDescriptor for GuardedFilesView<'_> {
         open_flags: types::OpenFlags,
         flags: types::DescriptorFlags,
     ) -> FsResult<Resource<Descriptor>> {
+        check_length(&path)?;
+        self.settle_temporary(&fd)?;
         let follow = path_flags.contains(types::PathFlags::SYMLINK_FOLLOW);
-        let changes = types::OpenFlags::CREATE | types::OpenFlags::TRUNCATE;
-        let intent =
-            if open_flags.intersects(changes) || flags.contains(types::DescriptorFlags::WRITE) {
-                Intent::Write
-            } else {
-                Intent::Read
-            };
+        let wish = Wish::new(follow, open_flags, flags)?;
+        let intent = if wish.writes { Intent::Write } else { Intent::Read };
         self.files.take_handle()?;
-        let opened = self.open(&fd, follow, &path, open_flags, flags);
-        let opened = match self.noted(intent, fd.rep(), &path, opened) {
-            Ok(opened) => opened,
-            Err(error) => {
-                self.files.give_handle_back();
-                return Err(error);
+        let opened = self.open(&fd, &path, wish);
+        let Opened { descriptor: opened, shown, mount } =
+            match self.files.settle(intent, fd.rep(), &path, opened) {
+                Ok(opened) => opened,
+                Err(error) => {
+                    self.files.give_handle_back();
+                    return Err(error);
+                }
+            };
+        if matches!(opened, Descriptor::File(_)) {
+            if wish.writes {
+                self.files.note_written(shown.clone());
             }
-        };
-        let guest_path = self.files.path(fd.rep(), &path);
-        let reads = intent == Intent::Read || flags.contains(types::DescriptorFlags::READ);
-        if reads && matches!(opened, Descriptor::File(_)) {
-            self.files.note_read(guest_path.clone());
+            if wish.reads_files(flags) {
+                self.files.note_read(shown.clone());
+            }
         }
+        let door = self.files.held(fd.rep())?.door;
         let opened = self.table.push(opened)?;
-        self.files.paths.insert(opened.rep(), guest_path.into());
+        let held = Held { door, mount, is_root: false, path: shown.into() };
+        self.files.held.insert(opened.rep(), held);
         Ok(opened)
     }
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> wasmtime::Result<()> {
-        self.files.paths.remove(&fd.rep());
+        self.files.held.remove(&fd.rep());
         self.files.give_handle_back();
         HostDescriptor::drop(&mut self.stock(), fd)
     }
@@ -213,9 +249,11 @@ impl HostDescriptor for GuardedFilesView<'_> {
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<types::DirectoryEntryStream>> {
-        let entries = cap::read_base_dir(&self.dir(&fd)?.dir)?;
+        self.settle_temporary(&fd)?;
+        let listing = self.list(&fd);
+        let listing = self.files.settle(Intent::Read, fd.rep(), "", listing)?;
         self.files.take_handle()?;
-        let listing = self.table.push(Listing(entries))?;
+        let listing = self.table.push(listing)?;
         Ok(Resource::new_own(listing.rep()))
     }
 
@@ -230,10 +268,12 @@ impl HostDescriptor for GuardedFilesView<'_> {
     }
 
     async fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
+        self.settle_temporary(&fd)?;
         self.stock().sync_data(fd).await
     }
 
     async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
+        self.settle_temporary(&fd)?;
         self.stock().sync(fd).await
     }
 
@@ -247,8 +287,16 @@ impl HostDescriptor for GuardedFilesView<'_> {
 
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: u64) -> FsResult<()> {
         let rep = fd.rep();
+        let growth = match self.file(&fd)?.file.metadata() {
+            Ok(metadata) => size.saturating_sub(metadata.len()),
+            Err(error) => return Err(error.into()),
+        };
+        let room = self.check_perms(&fd).and_then(|()| self.check_room(rep, growth));
+        self.files.settle(Intent::Write, rep, "", room)?;
         let result = self.stock().set_size(fd, size).await;
-        self.noted(Intent::Write, rep, "", result)
+        self.files.settle(Intent::Write, rep, "", result.map_err(Fault::from))?;
+        self.files.quota.wrote(growth);
+        Ok(())
     }
 
     async fn set_times(
@@ -258,8 +306,13 @@ impl HostDescriptor for GuardedFilesView<'_> {
         modified: types::NewTimestamp,
     ) -> FsResult<()> {
         let rep = fd.rep();
+        self.settle_temporary(&fd)?;
+        let checked = self.check_open(&fd);
+        self.files.settle(Intent::Write, rep, "", checked)?;
         let result = self.stock().set_times(fd, accessed, modified).await;
-        self.noted(Intent::Write, rep, "", result)
+        let path = self.files.path(rep, "");
+        let result = result.map(|()| vec![path]).map_err(Fault::from);
+        self.changed(rep, "", result)
     }
 
     async fn read(
@@ -277,8 +330,19 @@ impl HostDescriptor for GuardedFilesView<'_> {
         mut bytes: Vec<u8>,
         offset: u64,
     ) -> FsResult<u64> {
-        bytes.truncate(WRITE);
-        self.stock().write(fd, bytes, offset).await
+        let rep = fd.rep();
+        let checked = self.check_perms(&fd);
+        self.files.settle(Intent::Write, rep, "", checked)?;
+        // What does not fit is not written; the guest sees how much was.
+        let room = usize::try_from(self.files.quota.room()).unwrap_or(usize::MAX);
+        if room == 0 && !bytes.is_empty() {
+            let full = self.check_room(rep, bytes.len() as u64);
+            self.files.settle(Intent::Write, rep, "", full)?;
+        }
+        bytes.truncate(AT_ONCE.min(room));
+        let written = self.stock().write(fd, bytes, offset).await?;
+        self.files.quota.wrote(written);
+        Ok(written)
     }
 
     async fn create_directory_at(
@@ -286,13 +350,13 @@ impl HostDescriptor for GuardedFilesView<'_> {
         fd: Resource<Descriptor>,
         path: String,
     ) -> FsResult<()> {
-        check_length(&path)?;
-        let rep = fd.rep();
-        let result = self.stock().create_directory_at(fd, path.clone()).await;
-        self.noted(Intent::Write, rep, &path, result)
+        self.settle_temporary(&fd)?;
+        let result = self.create_directory(&fd, &path);
+        self.changed(fd.rep(), &path, result)
     }
 
     async fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<types::DescriptorStat> {
+        self.settle_temporary(&fd)?;
         self.stock().stat(fd).await
     }
 
@@ -303,9 +367,20 @@ impl HostDescriptor for GuardedFilesView<'_> {
         path: String,
     ) -> FsResult<types::DescriptorStat> {
         check_length(&path)?;
+        self.settle_temporary(&fd)?;
         let rep = fd.rep();
-        let result = self.stock().stat_at(fd, flags, path.clone()).await;
-        self.noted(Intent::Read, rep, &path, result)
+        let follow = flags.contains(types::PathFlags::SYMLINK_FOLLOW);
+        let looked = self.look(&fd, follow, &path);
+        let result = match self.files.settle(Intent::Read, rep, &path, looked)? {
+            None => self.stock().stat_at(fd, flags, path.clone()).await,
+            Some(opened) => {
+                let lent = self.lend(opened)?;
+                let result = self.stock().stat(Resource::new_borrow(lent.rep())).await;
+                self.table.delete(lent)?;
+                result
+            }
+        };
+        self.files.settle(Intent::Read, rep, &path, result.map_err(Fault::from))
     }
 
     async fn set_times_at(
@@ -316,10 +391,10 @@ impl HostDescriptor for GuardedFilesView<'_> {
         accessed: types::NewTimestamp,
         modified: types::NewTimestamp,
     ) -> FsResult<()> {
-        check_length(&path)?;
-        let rep = fd.rep();
-        let result = self.stock().set_times_at(fd, flags, path.clone(), accessed, modified).await;
-        self.noted(Intent::Write, rep, &path, result)
+        self.settle_temporary(&fd)?;
+        let follow = flags.contains(types::PathFlags::SYMLINK_FOLLOW);
+        let result = GuardedFilesView::set_times_at(self, &fd, follow, &path, [accessed, modified]);
+        self.changed(fd.rep(), &path, result)
     }
 
     async fn link_at(
@@ -330,16 +405,22 @@ impl HostDescriptor for GuardedFilesView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        let names = self.two_names(&fd, &path, &new_fd, &new_path)?;
-        let result = self.stock().link_at(fd, flags, path, new_fd, new_path).await;
-        self.noted_two(names, result)
+        self.settle_temporary(&fd)?;
+        self.settle_temporary(&new_fd)?;
+        let follow = flags.contains(types::PathFlags::SYMLINK_FOLLOW);
+        let result = self.link((&fd, &path), (&new_fd, &new_path), follow);
+        self.changed_two([(fd.rep(), &path), (new_fd.rep(), &new_path)], result)
     }
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
         check_length(&path)?;
+        self.settle_temporary(&fd)?;
         let rep = fd.rep();
+        // A look at the link itself; what it says is read by name, where it may have changed.
+        let looked = self.look(&fd, false, &path);
+        self.files.settle(Intent::Read, rep, &path, looked)?;
         let result = self.stock().readlink_at(fd, path.clone()).await;
-        self.noted(Intent::Read, rep, &path, result)
+        self.files.settle(Intent::Read, rep, &path, result.map_err(Fault::from))
     }
 
     async fn remove_directory_at(
@@ -347,10 +428,9 @@ impl HostDescriptor for GuardedFilesView<'_> {
         fd: Resource<Descriptor>,
         path: String,
     ) -> FsResult<()> {
-        check_length(&path)?;
-        let rep = fd.rep();
-        let result = self.stock().remove_directory_at(fd, path.clone()).await;
-        self.noted(Intent::Write, rep, &path, result)
+        self.settle_temporary(&fd)?;
+        let result = self.remove_directory(&fd, &path);
+        self.changed(fd.rep(), &path, result)
     }
 
     async fn rename_at(
@@ -360,9 +440,10 @@ impl HostDescriptor for GuardedFilesView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        let names = self.two_names(&fd, &path, &new_fd, &new_path)?;
-        let result = self.stock().rename_at(fd, path, new_fd, new_path).await;
-        self.noted_two(names, result)
+        self.settle_temporary(&fd)?;
+        self.settle_temporary(&new_fd)?;
+        let result = self.rename((&fd, &path), (&new_fd, &new_path));
+        self.changed_two([(fd.rep(), &path), (new_fd.rep(), &new_path)], result)
     }
 
     async fn symlink_at(
@@ -371,18 +452,15 @@ impl HostDescriptor for GuardedFilesView<'_> {
         target: String,
         path: String,
     ) -> FsResult<()> {
-        check_length(&path)?;
-        check_length(&target)?;
-        let rep = fd.rep();
-        let result = self.stock().symlink_at(fd, target, path.clone()).await;
-        self.noted(Intent::Write, rep, &path, result)
+        self.settle_temporary(&fd)?;
+        let result = self.symlink(&fd, &target, &path);
+        self.changed(fd.rep(), &path, result)
     }
 
     async fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        check_length(&path)?;
-        let rep = fd.rep();
-        let result = self.stock().unlink_file_at(fd, path.clone()).await;
-        self.noted(Intent::Write, rep, &path, result)
+        self.settle_temporary(&fd)?;
+        let result = self.remove_file(&fd, &path);
+        self.changed(fd.rep(), &path, result)
     }
 
     fn read_via_stream(
@@ -397,15 +475,23 @@ impl HostDescriptor for GuardedFilesView<'_> {
         &mut self,
         fd: Resource<Descriptor>,
         offset: u64,
-    ) -> FsResult<Resource<wasmtime_wasi::p2::DynOutputStream>> {
-        self.stock().write_via_stream(fd, offset)
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let rep = fd.rep();
+        let checked = self.check_perms(&fd);
+        self.files.settle(Intent::Write, rep, "", checked)?;
+        let stream = self.stock().write_via_stream(fd, offset)?;
+        self.metered(rep, stream)
     }
 
     fn append_via_stream(
         &mut self,
         fd: Resource<Descriptor>,
-    ) -> FsResult<Resource<wasmtime_wasi::p2::DynOutputStream>> {
-        self.stock().append_via_stream(fd)
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let rep = fd.rep();
+        let checked = self.check_perms(&fd);
+        self.files.settle(Intent::Write, rep, "", checked)?;
+        let stream = self.stock().append_via_stream(fd)?;
+        self.metered(rep, stream)
     }
 
     async fn is_same_object(
@@ -413,6 +499,10 @@ impl HostDescriptor for GuardedFilesView<'_> {
         a: Resource<Descriptor>,
         b: Resource<Descriptor>,
     ) -> wasmtime::Result<bool> {
+        for descriptor in [&a, &b] {
+            // Two that only stand for the same folder are the same before it is there, too.
+            let _ = self.settle_temporary(descriptor);
+        }
         self.stock().is_same_object(a, b).await
     }
 
@@ -420,6 +510,7 @@ impl HostDescriptor for GuardedFilesView<'_> {
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<types::MetadataHashValue> {
+        self.settle_temporary(&fd)?;
         self.stock().metadata_hash(fd).await
     }
 
@@ -430,43 +521,19 @@ impl HostDescriptor for GuardedFilesView<'_> {
         path: String,
     ) -> FsResult<types::MetadataHashValue> {
         check_length(&path)?;
+        self.settle_temporary(&fd)?;
         let rep = fd.rep();
-        let result = self.stock().metadata_hash_at(fd, flags, path.clone()).await;
-        self.noted(Intent::Read, rep, &path, result)
-    }
-}
-
-impl HostDirectoryEntryStream for GuardedFilesView<'_> {
-    async fn read_directory_entry(
-        &mut self,
-        stream: Resource<types::DirectoryEntryStream>,
-    ) -> FsResult<Option<types::DirectoryEntry>> {
-        loop {
-            let listing = self.table.get_mut(&Resource::<Listing>::new_borrow(stream.rep()))?;
-            let Some(entry) = listing.0.next().transpose()? else { return Ok(None) };
-            // WASI has no way to say a name that is not UTF-8; one such file must not hide its
-            // whole folder, so it is left out.
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let type_ = descriptor_type(entry.file_type()?);
-            return Ok(Some(types::DirectoryEntry { type_, name }));
-        }
-    }
-
-    fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
-        self.files.give_handle_back();
-        self.table.delete(Resource::<Listing>::new_own(stream.rep()))?;
-        Ok(())
-    }
-}
-
-fn descriptor_type(kind: cap::FileType) -> types::DescriptorType {
-    if kind.is_dir() {
-        types::DescriptorType::Directory
-    } else if kind.is_symlink() {
-        types::DescriptorType::SymbolicLink
-    } else if kind.is_file() {
-        types::DescriptorType::RegularFile
-    } else {
-        types::DescriptorType::Unknown
+        let follow = flags.contains(types::PathFlags::SYMLINK_FOLLOW);
+        let looked = self.look(&fd, follow, &path);
+        let result = match self.files.settle(Intent::Read, rep, &path, looked)? {
+            None => self.stock().metadata_hash_at(fd, flags, path.clone()).await,
+            Some(opened) => {
+                let lent = self.lend(opened)?;
+                let result = self.stock().metadata_hash(Resource::new_borrow(lent.rep())).await;
+                self.table.delete(lent)?;
+                result
+            }
+        };
+        self.files.settle(Intent::Read, rep, &path, result.map_err(Fault::from))
     }
 }

@@ -38,6 +38,7 @@ pub use cache::CacheError;
 pub use catalog::{BundledPlugin, PluginFolder, PluginInfo, Skipped};
 pub use compiler::{CompileLimits, CompileObserver, Compiler, CompilerChild, compile_in_child};
 pub use engine::{EngineSettings, SandboxError};
+pub use filesystem::{MountError, check_grantable};
 pub use http::{Outside, Redactor, Resolver, SecretSource, SystemResolver};
 pub use inspect::{Inspected, inspect, inspect_bundled, inspect_bytes, read_plugin};
 pub use load_error::LoadError;

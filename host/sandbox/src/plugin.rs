@@ -4,7 +4,9 @@ use crate::{
     bindings::{self, PluginPre},
     cache::Cache,
     compiler::{CompileObserver, Compiler},
-    describe, limits,
+    describe,
+    filesystem::{Mounts, Scratch},
+    limits,
     load_error::LoadError,
     manifest::Declared,
     names,
@@ -15,6 +17,7 @@ use belljar_capability::{DeclaredTool, Granted, LimitSettings, Limits, Standing}
 use belljar_types::{ToolDefinition, ToolSource};
 use serde::{Deserialize, Serialize};
 use std::{
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -72,6 +75,8 @@ pub(crate) struct Plugin {
     pub(crate) standing: Standing,
     /// What it gets, before a call's mode and hints narrow it.
     pub(crate) granted: Arc<Granted>,
+    /// The folders of that, open.
+    pub(crate) mounts: Arc<Mounts>,
     pub(crate) tools: Vec<Arc<ToolDefinition>>,
     pub(crate) permits: Arc<Semaphore>,
     bytes: PluginBytes,
@@ -91,6 +96,9 @@ pub(crate) struct Loader {
     pub(crate) compiling: Arc<Semaphore>,
     pub(crate) observer: CompileObserver,
     pub(crate) limits: Limits,
+    /// Folders of our own, which no guest sees.
+    pub(crate) own: Arc<[PathBuf]>,
+    pub(crate) scratch: Option<Arc<Scratch>>,
 }
 
 impl Loader {
@@ -219,6 +227,7 @@ impl Plugin {
         bytes: PluginBytes,
         standing: Standing,
         granted: Arc<Granted>,
+        mounts: Mounts,
         loaded: &Loaded,
     ) -> Self {
         let bundled = standing == Standing::Bundled;
@@ -228,11 +237,18 @@ impl Plugin {
             tools: tools.iter().map(|tool| Arc::new(definition(&source, bundled, tool))).collect(),
             source,
             standing,
+            mounts: Arc::new(mounts),
             permits: Arc::new(Semaphore::new(limits::size(granted.limits.calls))),
             granted,
             bytes,
             ready: Mutex::new(loaded.ready.clone()),
         }
+    }
+
+    /// Where its calls get a temporary folder. A bundled plugin works in the workspace alone, where
+    /// a folder `tmp` is like any other.
+    pub(crate) fn scratch(&self, loader: &Loader) -> Option<Arc<Scratch>> {
+        loader.scratch.clone().filter(|_| self.standing != Standing::Bundled)
     }
 
     /// Whether the host that a call asks for is known from its arguments: so it is for the tools

@@ -237,7 +237,9 @@ impl Prepared {
         let setup = CallSetup {
             limits,
             world,
-            workspace: self.inner.workspace.as_ref(),
+            plugin: Arc::clone(&self.plugin.source.plugin),
+            mounts: Arc::clone(&self.plugin.mounts),
+            scratch: self.plugin.scratch(&self.inner.loader),
             http: HttpSetup {
                 plugin: Arc::clone(&self.definition.source.plugin),
                 outside: outside.clone(),

@@ -130,9 +130,7 @@ fn told(info: &PluginInfo) -> String {
         return format!("no plugin: `{path}` {reason}{earlier}");
     }
     if let Some(problem) = &info.grant_problem {
-        return format!(
-            "the grant of the plugin `{name}` cannot be given, so the plugin gets nothing: {problem}"
-        );
+        return format!("the plugin `{name}` does not get all that its grant says: {problem}");
     }
     match &info.standing {
         Some(Standing::Unseen) => format!(

@@ -1,13 +1,13 @@
 //! What a call's store holds: one context for each capability, composed and nothing more.
 
 use crate::{
-    filesystem::{FilesContext, Workspace},
+    filesystem::{FilesContext, FilesSetup, Mounts, Scratch},
     host::HostContext,
     http::{HttpContext, HttpSetup},
     limits::{Crossings, MemoryLimiter, size},
     stdio::OutputSink,
 };
-use belljar_capability::{Access, Limits, World};
+use belljar_capability::{Limits, World};
 use belljar_types::{CallObserver, Denial};
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -125,16 +125,14 @@ impl WasiView for CallState {
     }
 }
 
-/// How far the workspace is open.
-fn workspace_access(world: &World) -> Option<Access> {
-    let root = world.granted.mounts.iter().find(|mount| mount.guest.is_root())?;
-    Some(world.access(root.access))
-}
-
 /// Everything that a call's world is made of.
 pub(crate) struct WorldParts<'a> {
     pub(crate) world: &'a World,
-    pub(crate) workspace: Option<&'a Workspace>,
+    pub(crate) plugin: Arc<str>,
+    /// The folders that its plugin is granted, open.
+    pub(crate) mounts: Arc<Mounts>,
+    /// Where it gets a temporary folder, if it gets one.
+    pub(crate) scratch: Option<Arc<Scratch>>,
     pub(crate) http: HttpSetup,
     pub(crate) limits: &'a Limits,
     pub(crate) clock: CallClock,
@@ -146,7 +144,17 @@ pub(crate) struct WorldParts<'a> {
 impl CallState {
     /// Builds a world: empty, then exactly what is granted.
     pub(crate) fn new(parts: WorldParts<'_>) -> Self {
-        let WorldParts { world, workspace, http, limits, clock, observer, checks_paths } = parts;
+        let WorldParts {
+            world,
+            plugin,
+            mounts,
+            scratch,
+            http,
+            limits,
+            clock,
+            observer,
+            checks_paths,
+        } = parts;
         let denials = Denials::default();
         let (stdout, stderr) =
             (OutputSink::new(size(limits.log)), OutputSink::new(size(limits.log)));
@@ -161,12 +169,15 @@ impl CallState {
             wasi.env(name, value);
         }
 
-        let files = FilesContext::new(
-            workspace_access(world).zip(workspace),
-            denials.clone(),
-            size(limits.open_files),
+        let files = FilesContext::new(FilesSetup {
+            mounts,
+            world,
+            scratch,
+            limits,
+            plugin,
+            denials: denials.clone(),
             checks_paths,
-        );
+        });
         Self {
             clock,
             table,
@@ -186,10 +197,17 @@ impl CallState {
     pub(crate) fn log_text(&self) -> String {
         let (stdout, stderr) = (self.stdout.lock(), self.stderr.lock());
         let log = self.host.log();
-        [("log", log), ("stdout", &*stdout), ("stderr", &*stderr)]
+        let mut text: String = [("log", log), ("stdout", &*stdout), ("stderr", &*stderr)]
             .iter()
             .filter(|(_, text)| !text.is_empty())
             .map(|(name, text)| format!("[{name}]\n{}\n", text.text().trim_end()))
-            .collect()
+            .collect();
+        if self.files.left_out > 0 {
+            let names = self.files.left_out;
+            text.push_str(&format!(
+                "[files]\n{names} names that a deny glob closes were left out of listings\n"
+            ));
+        }
+        text
     }
 }

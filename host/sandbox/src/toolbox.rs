@@ -5,7 +5,7 @@ use crate::{
     catalog::{BundledPlugin, Catalog, Grants, PluginFolder, PluginInfo, Skipped},
     compiler::{CompileObserver, Compiler},
     engine::{self, EngineSettings, SandboxError},
-    filesystem::Workspace,
+    filesystem::{Scratch, check_grantable},
     http::Outside,
     limits, output,
     plugin::{COMPILING, Loader, Plugin},
@@ -25,7 +25,7 @@ use belljar_types::{
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 use tokio::sync::{Semaphore, watch};
@@ -44,6 +44,10 @@ pub struct SandboxConfig {
     pub workspace: Option<PathBuf>,
     /// Where compiled components are kept; without one each start compiles anew.
     pub cache: Option<PathBuf>,
+    /// Where calls get their temporary folders; without one they get none.
+    pub scratch: Option<PathBuf>,
+    /// Folders that belong to the program itself: no guest sees them, whatever it is granted.
+    pub own_folders: Vec<PathBuf>,
     pub bundled: Vec<BundledPlugin>,
     /// Folders of plugins, the first to have a name wins it.
     pub folders: Vec<PluginFolder>,
@@ -72,7 +76,6 @@ pub struct Sandbox(Arc<Inner>);
 /// What every call shares.
 pub(crate) struct Inner {
     pub(crate) loader: Loader,
-    pub(crate) workspace: Option<Workspace>,
     pub(crate) policy: Policy,
     pub(crate) outside: Outside,
     pub(crate) in_flight: Arc<Semaphore>,
@@ -117,6 +120,8 @@ impl Sandbox {
         let SandboxConfig {
             workspace,
             cache,
+            scratch,
+            own_folders: mut own,
             bundled,
             folders,
             watch: watching,
@@ -131,25 +136,20 @@ impl Sandbox {
         } = config;
         let grants = Grants { by_name: grants, workspace: workspace.clone(), home, limits };
         let mut notices = Vec::new();
-        let cache = cache.filter(|cache| {
-            let inside = workspace.as_ref().is_some_and(|workspace| is_inside(cache, workspace));
-            if inside {
-                notices.push(format!(
-                    "nothing compiled is kept: the cache `{}` lies in the workspace, where tools \
-                     could write it; set `XDG_CACHE_HOME` to a folder elsewhere",
-                    cache.display()
-                ));
-            }
-            !inside
+        own.extend(cache.iter().chain(&scratch).cloned());
+        if let Some(path) = &workspace {
+            check_grantable(path, &own).map_err(|source| SandboxError::Workspace {
+                path: path.display().to_string(),
+                source,
+            })?;
+        }
+        let scratch = scratch.and_then(|path| {
+            let failed = |error: std::io::Error| {
+                let path = path.display();
+                format!("calls get no temporary folder: `{path}` cannot be used: {error}")
+            };
+            Scratch::open(&path).map_err(|error| notices.push(failed(error))).ok().map(Arc::new)
         });
-        let workspace = workspace
-            .map(|path| {
-                Workspace::open(&path).map_err(|source| SandboxError::Workspace {
-                    path: path.display().to_string(),
-                    source,
-                })
-            })
-            .transpose()?;
         let engine = engine::engine(settings, &limits::largest(grants.all_limits()))?;
         let linker = Arc::new(engine::linker(&engine)?);
         let engine_key = engine::compatibility_key(&engine);
@@ -169,6 +169,8 @@ impl Sandbox {
             compiling: Arc::new(Semaphore::new(COMPILING)),
             observer,
             limits,
+            own: own.into(),
+            scratch,
         };
 
         let paths = folders.iter().map(|folder| folder.path.clone()).collect();
@@ -188,7 +190,6 @@ impl Sandbox {
         let in_flight = usize::try_from(settings.calls_in_flight).unwrap_or(1).max(1);
         let inner = Arc::new(Inner {
             loader,
-            workspace,
             policy,
             outside,
             published: watch::Sender::new(Arc::new(snapshot)),
@@ -252,16 +253,6 @@ impl Sandbox {
     /// Looks through the folders now, whether they are watched or not.
     pub async fn refresh(&self) {
         self.0.look().await;
-    }
-}
-
-/// Whether one folder lies in another, wherever links lead. One that is not there yet lies where
-/// its nearest ancestor does.
-fn is_inside(folder: &Path, other: &Path) -> bool {
-    let real = folder.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
-    match (real, other.canonicalize()) {
-        (Some(folder), Ok(other)) => folder.starts_with(other),
-        _ => false,
     }
 }
 

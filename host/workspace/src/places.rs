@@ -54,6 +54,11 @@ impl Places {
         }
     }
 
+    /// All of them.
+    pub fn folders(&self) -> [PathBuf; 4] {
+        [&self.config, &self.data, &self.state, &self.cache].map(PathBuf::clone)
+    }
+
     /// The user's configuration.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")

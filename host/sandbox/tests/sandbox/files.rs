@@ -1,16 +1,11 @@
 //! The guarded world: what it holds, and every way out of it that is refused and recorded.
 
-use crate::support::{Bench, bundled, error, kind, reading, run, text, writing};
+use crate::support::{Bench, bundled, error, kind, reading, run, snapshot, text, writing};
 use belljar_capability::Limits;
 use belljar_sandbox::{Sandbox, SandboxConfig};
 use belljar_types::{Denial, ToolErrorKind};
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeMap,
-    fs,
-    os::unix::fs::{MetadataExt, symlink},
-    path::Path,
-};
+use std::{collections::BTreeMap, fs, os::unix::fs::symlink};
 
 const OUTSIDE: &str = "it leads out of the workspace, or the system protects it";
 
@@ -93,35 +88,6 @@ async fn a_path_of_the_host_is_missing_and_recorded() {
     assert_eq!(report.receipt.unwrap().denied, []);
 }
 
-/// Mode, size, time of change in seconds and nanoseconds, links, content.
-type Facts = (u32, u64, i64, i64, u64, Vec<u8>);
-
-/// Everything about a tree that a call could change.
-fn snapshot(root: &Path) -> BTreeMap<String, Facts> {
-    fn walk(path: &Path, into: &mut BTreeMap<String, Facts>) {
-        for entry in fs::read_dir(path).unwrap() {
-            let path = entry.unwrap().path();
-            let metadata = fs::symlink_metadata(&path).unwrap();
-            let content = if metadata.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
-            let facts = (
-                metadata.mode(),
-                metadata.size(),
-                metadata.mtime(),
-                metadata.mtime_nsec(),
-                metadata.nlink(),
-                content,
-            );
-            into.insert(path.display().to_string(), facts);
-            if metadata.is_dir() {
-                walk(&path, into);
-            }
-        }
-    }
-    let mut facts = BTreeMap::new();
-    walk(root, &mut facts);
-    facts
-}
-
 #[tokio::test]
 async fn a_read_only_world_stays_as_it_was_whatever_the_guest_tries() {
     let bench = Bench::new();
@@ -194,7 +160,12 @@ async fn a_grant_for_reading_is_not_widened_by_a_tool_that_writes() {
     let report = run(&sandbox, "hostile__write_path", json!({"path": "new", "text": "x"})).await;
     assert_eq!(kind(&report), ToolErrorKind::Denied);
     let denied = report.receipt.unwrap().denied;
-    assert_eq!(denied, [denial("write", "new", "this call may only read")]);
+    let grant = format!("hostile.files.write={}", bench.workspace().display());
+    let expected = Denial {
+        grant: Some(grant),
+        ..denial("write", "new", "its folder is granted for reading only")
+    };
+    assert_eq!(denied, [expected]);
     assert!(!bench.workspace().join("new").exists());
 }
 
@@ -204,8 +175,9 @@ async fn without_a_grant_there_is_no_file_at_all() {
     bench.write("file.txt", "content");
     bench.add("hostile.wasm", belljar_test_guests::HOSTILE.bytes);
     let sandbox = Sandbox::open(bench.config()).await.unwrap();
+    // But for the call's own temporary folder, which is empty.
     let report = run(&sandbox, "hostile__look_around", json!({})).await;
-    assert_eq!(report.outcome.as_ref().unwrap().content, []);
+    assert_eq!(text(&report), "/tmp");
     for path in ["file.txt", "/file.txt", ".", "/", "/etc/passwd"] {
         let report = run(&sandbox, "hostile__read_path", json!({"path": path})).await;
         assert!(report.outcome.is_err(), "{path}: {report:?}");
@@ -358,15 +330,26 @@ async fn the_systems_own_state_is_no_workspace_and_not_read_through_one() {
 }
 
 #[tokio::test]
-async fn a_cache_inside_the_workspace_is_not_used() {
+async fn a_cache_inside_the_workspace_is_used_and_no_guest_sees_it() {
     let bench = Bench::new();
-    bench.add("noop.wasm", belljar_test_guests::NOOP.bytes);
+    bench.write("deep/file.txt", "x");
+    bench.add("hostile.wasm", belljar_test_guests::HOSTILE.bytes);
     let cache = bench.workspace().join("deep/cache");
-    let config = SandboxConfig { cache: Some(cache.clone()), ..bench.config() };
+    let grants = BTreeMap::from([("hostile".to_owned(), writing())]);
+    let config = SandboxConfig { cache: Some(cache.clone()), grants, ..bench.config() };
     let sandbox = Sandbox::open(config).await.unwrap();
-    assert_eq!(sandbox.notices().len(), 1, "{:?}", sandbox.notices());
-    assert!(sandbox.notices()[0].contains("lies in the workspace"), "{:?}", sandbox.notices());
-    assert!(!cache.exists());
+    assert_eq!(sandbox.notices(), Vec::<String>::new());
+    let entries = fs::read_dir(&cache).unwrap().count();
+    assert!(entries > 0);
+    let report = run(&sandbox, "hostile__list_path", json!({"path": "deep"})).await;
+    assert_eq!(text(&report), "file.txt");
+    for path in ["deep/cache", "deep/cache/new", "deep/./cache/../cache/new"] {
+        let report = run(&sandbox, "hostile__write_path", json!({"path": path, "text": "x"})).await;
+        assert_eq!(kind(&report), ToolErrorKind::Denied, "{path}: {report:?}");
+        let report = run(&sandbox, "hostile__list_path", json!({"path": path})).await;
+        assert!(error(&report).message.contains("No such file"), "{path}: {report:?}");
+    }
+    assert_eq!(fs::read_dir(&cache).unwrap().count(), entries);
 }
 
 #[tokio::test]

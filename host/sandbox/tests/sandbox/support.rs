@@ -13,6 +13,7 @@ use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::MetadataExt,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -46,6 +47,11 @@ impl Bench {
         self.root.path().join("cache")
     }
 
+    /// Where calls get their temporary folders.
+    pub(crate) fn scratch(&self) -> std::path::PathBuf {
+        self.root.path().join("scratch")
+    }
+
     pub(crate) fn add(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.plugins().join(name), bytes).unwrap();
     }
@@ -66,6 +72,8 @@ impl Bench {
         SandboxConfig {
             workspace: Some(self.workspace()),
             cache: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")),
+            scratch: Some(self.scratch()),
+            own_folders: Vec::new(),
             bundled: Vec::new(),
             folders: vec![PluginFolder { path: self.plugins(), named: true }],
             grants: BTreeMap::new(),
@@ -86,6 +94,56 @@ impl Bench {
         let grants = BTreeMap::from([("hostile".to_owned(), writing())]);
         Sandbox::open(SandboxConfig { limits, grants, ..self.config() }).await.unwrap()
     }
+
+    /// The guest that does what it is told, with the workspace granted for writing.
+    pub(crate) async fn raw(&self) -> Sandbox {
+        self.raw_with(raw_grant(&[], &["."])).await
+    }
+
+    /// The same with another grant.
+    pub(crate) async fn raw_with(&self, grant: PluginGrant) -> Sandbox {
+        Sandbox::open(self.raw_config(grant)).await.unwrap()
+    }
+
+    pub(crate) fn raw_config(&self, grant: PluginGrant) -> SandboxConfig {
+        self.add("raw.wasm", belljar_test_guests::RAW.bytes);
+        SandboxConfig { grants: BTreeMap::from([("raw".to_owned(), grant)]), ..self.config() }
+    }
+}
+
+/// Folders of the workspace granted to the guest that does what it is told.
+pub(crate) fn raw_grant(read: &[&str], write: &[&str]) -> PluginGrant {
+    let folders = |hosts: &[&str]| {
+        hosts.iter().map(|host| FolderGrant { host: (*host).to_owned(), guest: None }).collect()
+    };
+    PluginGrant {
+        binding: Some(Binding::Digest(belljar_test_guests::RAW.digest.to_owned())),
+        read: folders(read),
+        write: folders(write),
+        ..PluginGrant::default()
+    }
+}
+
+/// Runs operations in one call, and gives back what came of each, and the call's report.
+pub(crate) async fn steps(sandbox: &Sandbox, steps: Value) -> (Vec<Value>, CallReport) {
+    told(run(sandbox, "raw__script", script(&steps, None)).await)
+}
+
+/// The same in a world for reading.
+pub(crate) async fn steps_read_only(sandbox: &Sandbox, steps: Value) -> (Vec<Value>, CallReport) {
+    told(run(sandbox, "raw__script_read_only", script(&steps, None)).await)
+}
+
+/// Arguments of the guest that does what it is told. What a call is asked for by its arguments is
+/// decided before it runs; so the paths in these do not show.
+pub(crate) fn script(steps: &Value, base: Option<&str>) -> Value {
+    let hidden: String = steps.to_string().chars().flat_map(|character| [character, '%']).collect();
+    serde_json::json!({ "steps": hidden, "base": base })
+}
+
+fn told(report: CallReport) -> (Vec<Value>, CallReport) {
+    let answers = serde_json::from_str(text(&report)).unwrap();
+    (answers, report)
 }
 
 /// The workspace granted to the hostile guest for reading.
@@ -163,4 +221,33 @@ pub(crate) fn recorder() -> (CallObserver, Arc<Mutex<Vec<CallUpdate>>>) {
     let updates = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&updates);
     (Arc::new(move |update| kept.lock().unwrap().push(update)), updates)
+}
+
+/// Mode, size, time of change in seconds and nanoseconds, links, content.
+pub(crate) type Facts = (u32, u64, i64, i64, u64, Vec<u8>);
+
+/// Everything about a tree that a call could change.
+pub(crate) fn snapshot(root: &Path) -> BTreeMap<String, Facts> {
+    fn walk(path: &Path, into: &mut BTreeMap<String, Facts>) {
+        for entry in fs::read_dir(path).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let content = if metadata.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+            let facts = (
+                metadata.mode(),
+                metadata.size(),
+                metadata.mtime(),
+                metadata.mtime_nsec(),
+                metadata.nlink(),
+                content,
+            );
+            into.insert(path.display().to_string(), facts);
+            if metadata.is_dir() {
+                walk(&path, into);
+            }
+        }
+    }
+    let mut facts = BTreeMap::new();
+    walk(root, &mut facts);
+    facts
 }

@@ -90,7 +90,7 @@ fn listed(info: &PluginInfo) -> Listed<'_> {
             .map(|manifest| &manifest.wants),
         imports: declared.map_or(&[], |declared| &declared.imports),
         reason: info.skipped.as_ref().map(|reason| setup::error_chain(&**reason)),
-        grant_problem: info.grant_problem.as_ref().map(ToString::to_string),
+        grant_problem: info.grant_problem.clone(),
         serves_earlier: info.serves_earlier,
     }
 }
@@ -124,7 +124,7 @@ fn text(info: &PluginInfo) -> String {
         line("tools", &tools.join(", "));
     }
     if let Some(problem) = &info.grant_problem {
-        line("grant", &format!("not given: {}", visible::line(&problem.to_string())));
+        line("grant", &format!("not given: {}", visible::line(problem)));
     }
     let waits = info.skipped.is_none() && matches!(state(info), "not_allowed" | "changed");
     if waits {
