@@ -9,6 +9,7 @@ mod manifest;
 mod network;
 mod paths;
 mod rules;
+mod spec;
 mod standing;
 mod world;
 
@@ -30,5 +31,6 @@ pub use paths::{
     DenyGlobError, DenyGlobs, GuestPath, GuestPathError, begins_protected, is_protected,
 };
 pub use rules::{Rule, RuleError, RuleSubject, Rules};
+pub use spec::{GrantKey, GrantPart, GrantSpec, SpecError, Withdrawal};
 pub use standing::{Standing, standing};
 pub use world::{Approved, World, world};
