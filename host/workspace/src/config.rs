@@ -1,20 +1,32 @@
 //! Configuration: the user's file, the environment and the flags, resolved into one value.
 //!
 //! Strict: what is not known is an error that names the nearest known thing, and what this version
-//! does not enforce is never accepted. A workspace's own `belljar.toml` is never read: reading it
-//! takes the user's trust, which this version has no way to give.
+//! does not enforce is never accepted. What may stand in the user's file is in `file`, `plugins`
+//! and `workspaces`. A workspace's own `belljar.toml` is read only where the user's file trusts its
+//! very bytes, and then for the little that `own` takes.
 
 mod document;
 mod environment;
 mod error;
 mod file;
+mod own;
+mod plugins;
+mod workspaces;
 
 pub use error::{ConfigError, Source};
+pub use own::narrower;
+pub use workspaces::WorkspaceSettings;
 
-use crate::{owner::Ownership, places::Places, repository::Workspace};
-use belljar_capability::Rules;
+use crate::{owner::Ownership, places::Places, project::Project, repository::Workspace};
+use belljar_capability::{GrantSpec, PluginGrant, Rules};
 use belljar_types::PermissionMode;
-use std::{collections::BTreeMap, ffi::OsString, fs::File, io::Read, path::Path};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 /// A value and where it was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +49,15 @@ pub struct Config {
     /// By name. A built-in provider's name changes that provider.
     pub providers: BTreeMap<String, ProviderSettings>,
     pub rules: Rules,
+    /// What the user granted, by plugin name.
+    pub plugins: BTreeMap<String, PluginGrant>,
+    /// What the user said about folders, by their absolute paths.
+    pub workspaces: BTreeMap<PathBuf, WorkspaceSettings>,
+    /// The widest mode that the workspace lets, where nobody set one: the default is narrowed to
+    /// it.
+    pub mode_at_most: Option<Setting<PermissionMode>>,
+    /// What the workspace asks for, by plugin name. Asking grants nothing.
+    pub requests: BTreeMap<String, PluginGrant>,
 }
 
 /// A model server, as the user's file describes it. What is absent is the built-in provider's.
@@ -75,6 +96,8 @@ pub struct Sources<'a> {
     /// `--config FILE`: read in place of the user's file, and it must be there.
     pub file: Option<&'a Path>,
     pub workspace: Option<&'a Workspace>,
+    /// The names of providers that need no configuration.
+    pub built_in: &'a [&'a str],
     /// The process's environment; only names that begin with `BELLJAR_` are looked at.
     pub environment: Vec<(OsString, OsString)>,
     pub flags: Flags,
@@ -84,11 +107,15 @@ pub struct Sources<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
     pub config: Config,
+    /// The folder of plugins that the workspace brings, where the user trusted that. Each plugin
+    /// in it still needs a yes of its own.
+    pub workspace_plugins: Option<PathBuf>,
     pub notices: Vec<String>,
 }
 
-/// Reads and resolves all settings: flags beat the environment, which beats the user's file.
-/// Rules of all sources hold together.
+/// Reads and resolves all settings: flags beat the environment, which beats what a trusted
+/// workspace says, which beats the user's file. Rules of all sources hold together, and a workspace
+/// only ever narrows.
 ///
 /// # Errors
 ///
@@ -99,25 +126,117 @@ pub fn load(sources: Sources<'_>) -> Result<Loaded, ConfigError> {
         Some(path) => Some((path, read_named(path)?)),
         None => read_own(&user_file)?.map(|text| (user_file.as_path(), text)),
     };
-    let mut layers = Vec::new();
-    if let Some((path, text)) = &text {
-        layers.push(file::parse(path, text)?);
-    }
+    let mut user = match &text {
+        Some((path, text)) => file::parse(path, text)?,
+        None => Config::default(),
+    };
     let (environment, mut notices) = environment::parse(sources.environment)?;
-    layers.push(environment);
-    layers.push(from_flags(sources.flags)?);
-    let instead = sources.file.unwrap_or(&user_file);
-    notices.extend(sources.workspace.and_then(|workspace| unread_file(workspace, instead)));
-    Ok(Loaded { config: resolve(layers), notices })
+    let mut workspace_plugins = None;
+    let mut own = Config::default();
+    if let Some(workspace) = sources.workspace {
+        if let Some(settings) = user.workspaces.get(workspace.folder()) {
+            user.rules.allow.extend(settings.allow.iter().cloned());
+        }
+        match Project::find(workspace) {
+            Ok(None) => {}
+            Ok(Some(project)) => match distrust(&project, &user) {
+                Some(notice) => notices.push(notice),
+                None => {
+                    own = own_layer(&project, &user, sources.built_in)?;
+                    notices.extend(unmet(&own.requests, &user.plugins, &project));
+                    workspace_plugins = project.plugins();
+                }
+            },
+            Err(error) => notices.push(error.to_string()),
+        }
+    }
+    let config = resolve([user, own, environment, from_flags(sources.flags)?]);
+    Ok(Loaded { config, workspace_plugins, notices })
+}
+
+/// Reads the user's configuration alone, from the file in force.
+///
+/// # Errors
+///
+/// As for [`load`].
+pub(crate) fn parse_user(file: &Path, text: &str) -> Result<Config, ConfigError> {
+    file::parse(file, text)
+}
+
+/// What a workspace's own file sets, over the user's configuration.
+///
+/// # Errors
+///
+/// It says what it may not.
+pub fn own_layer(
+    project: &Project,
+    user: &Config,
+    built_in: &[&str],
+) -> Result<Config, ConfigError> {
+    match project.text() {
+        Some(text) => own::admit(own::parse(&project.file(), text)?, user, built_in),
+        None => Ok(Config::default()),
+    }
+}
+
+/// Why what a workspace brings does not count; nothing where the user trusted it as it is.
+fn distrust(project: &Project, user: &Config) -> Option<String> {
+    let trusted = user.workspaces.get(project.folder()).and_then(|known| known.trusted.as_ref());
+    let why = match trusted {
+        Some(digest) if *digest == project.digest() => return None,
+        Some(_) => "it has changed since you trusted it",
+        None => "you have not trusted that folder",
+    };
+    let line = format!("belljar trust {}", quoted(project.folder()));
+    Some(format!(
+        "not read: {}, since {why}; look at it and trust it with `{line}`",
+        project.what()
+    ))
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// What a workspace asks for and nobody granted, with the lines that grant it.
+fn unmet(
+    requests: &BTreeMap<String, PluginGrant>,
+    granted: &BTreeMap<String, PluginGrant>,
+    project: &Project,
+) -> Vec<String> {
+    let none = PluginGrant::default();
+    let unmet = |(plugin, asked): (&String, &PluginGrant)| {
+        let given = granted.get(plugin).unwrap_or(&none).parts();
+        let missing: Vec<_> = (asked.parts().into_iter())
+            .filter(|part| !given.contains(part))
+            .map(|part| GrantSpec { plugin: plugin.clone(), part }.to_string())
+            .map(|spec| format!("'{}'", spec.replace('\'', "'\\''")))
+            .collect();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "`{}` asks for more than you granted to the plugin `{plugin}`: if you want that, \
+                 `belljar plugin grant {plugin} {}`",
+                project.file().display(),
+                missing.join(" ")
+            )
+        })
+    };
+    requests.iter().filter_map(unmet).collect()
 }
 
 /// Lays each layer over those before it.
 fn resolve(layers: impl IntoIterator<Item = Config>) -> Config {
-    layers.into_iter().fold(Config::default(), |below, above| {
+    let mut config = layers.into_iter().fold(Config::default(), |below, above| {
         let mut rules = below.rules;
         rules.extend(above.rules);
-        let mut providers = below.providers;
+        let Config { mut providers, mut plugins, mut workspaces, mut requests, .. } = below;
         providers.extend(above.providers);
+        plugins.extend(above.plugins);
+        workspaces.extend(above.workspaces);
+        requests.extend(above.requests);
         Config {
             model: above.model.or(below.model),
             permission_mode: above.permission_mode.or(below.permission_mode),
@@ -125,8 +244,27 @@ fn resolve(layers: impl IntoIterator<Item = Config>) -> Config {
             max_output_tokens: above.max_output_tokens.or(below.max_output_tokens),
             providers,
             rules,
+            plugins,
+            workspaces,
+            mode_at_most: above.mode_at_most.or(below.mode_at_most),
+            requests,
         }
-    })
+    });
+    match &config.permission_mode {
+        None => {}
+        // For this run a person chose.
+        Some(Setting { source: Source::Environment(_) | Source::Flag(_), .. }) => {
+            config.mode_at_most = None;
+        }
+        Some(Setting { value, source: Source::File { .. } }) => {
+            let value = *value;
+            let narrowing = config.mode_at_most.take();
+            if let Some(most) = narrowing.filter(|most| narrower(most.value, value) != value) {
+                config.permission_mode = Some(most);
+            }
+        }
+    }
+    config
 }
 
 /// Reads a permission mode by its name.
@@ -199,8 +337,8 @@ fn from_flags(flags: Flags) -> Result<Config, ConfigError> {
         permission_mode: setting("--permission-mode", flags.permission_mode, Ok)?,
         max_turns: setting("--max-turns", flags.max_turns, at_least_one)?,
         max_output_tokens: setting("--max-output-tokens", flags.max_output_tokens, at_least_one)?,
-        providers: BTreeMap::new(),
         rules: flags.rules,
+        ..Config::default()
     })
 }
 
@@ -237,23 +375,6 @@ fn read_text(path: &Path, file: File) -> Result<String, ConfigError> {
         return Err(ConfigError::TooLong { file: path.to_owned() });
     }
     Ok(text)
-}
-
-/// Looks whether the workspace brings a `belljar.toml`, from the workspace up to the repository's
-/// root and no further, and says that it is not read.
-fn unread_file(workspace: &Workspace, instead: &Path) -> Option<String> {
-    let folders = workspace.folders_down();
-    let found = folders
-        .into_iter()
-        .rev()
-        .map(|folder| folder.join("belljar.toml"))
-        .find(|path| path.symlink_metadata().is_ok())?;
-    Some(format!(
-        "`{}` is not read: this version has no way to trust a workspace's own settings; put them \
-         in `{}`",
-        found.display(),
-        instead.display()
-    ))
 }
 
 #[cfg(test)]

@@ -95,21 +95,41 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A value of any type.
+    pub(super) fn value(&self, key: &str) -> Option<Located<&'a DeValue<'a>>> {
+        self.get(key).map(|(at, value)| Located { value, at })
+    }
+
+    /// The elements of an array; empty where the key is absent. `expected` says what they are.
+    pub(super) fn items(
+        &self,
+        key: &str,
+        expected: &'static str,
+    ) -> Result<Vec<Located<&'a DeValue<'a>>>, ConfigError> {
+        let Some((at, value)) = self.get(key) else { return Ok(Vec::new()) };
+        let Some(array) = value.as_array() else {
+            return Err(self.wrong_type(at, key, expected, value));
+        };
+        let item = |item: &'a toml::Spanned<DeValue<'a>>| Located {
+            value: item.get_ref(),
+            at: self.document.at(item.span().start),
+        };
+        Ok(array.iter().map(item).collect())
+    }
+
+    /// A table that is an element of the array of that key.
+    pub(super) fn element(&self, key: &str, table: &'a DeTable<'a>) -> Section<'a> {
+        Section { document: self.document, name: self.dotted(key), table }
+    }
+
     /// An array of strings; empty where the key is absent.
     pub(super) fn strings(&self, key: &str) -> Result<Vec<Located<&'a str>>, ConfigError> {
         const EXPECTED: &str = "an array of strings";
-        let Some((at, value)) = self.get(key) else { return Ok(Vec::new()) };
-        let Some(array) = value.as_array() else {
-            return Err(self.wrong_type(at, key, EXPECTED, value));
+        let read = |Located { value, at }: Located<&'a DeValue<'a>>| match value.as_str() {
+            Some(value) => Ok(Located { value, at }),
+            None => Err(self.wrong_type(at, key, EXPECTED, value)),
         };
-        let read = |item: &'a toml::Spanned<DeValue<'a>>| {
-            let at = self.document.at(item.span().start);
-            match item.get_ref().as_str() {
-                Some(value) => Ok(Located { value, at }),
-                None => Err(self.wrong_type(at, key, EXPECTED, item.get_ref())),
-            }
-        };
-        array.iter().map(read).collect()
+        self.items(key, EXPECTED)?.into_iter().map(read).collect()
     }
 
     /// The table of that key.
@@ -121,7 +141,7 @@ impl<'a> Section<'a> {
         Ok(Some(Section { document: self.document, name: self.dotted(key), table }))
     }
 
-    /// The names in this section and where they stand, each of which is to be a table.
+    /// The names in this section and where they stand.
     pub(super) fn names(&self) -> impl Iterator<Item = Located<&'a str>> {
         self.table.keys().map(|key| Located {
             value: key.get_ref().as_ref(),
@@ -129,21 +149,16 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Where a key stands.
-    pub(super) fn position(&self, key: &str) -> Option<Source> {
-        self.get(key).map(|(at, _)| at)
-    }
-
     fn get(&self, key: &str) -> Option<(Source, &'a DeValue<'a>)> {
         let (name, value) = self.table.iter().find(|(name, _)| name.get_ref() == key)?;
         Some((self.document.at(name.span().start), value.get_ref()))
     }
 
-    fn dotted(&self, key: &str) -> String {
+    pub(super) fn dotted(&self, key: &str) -> String {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }
 
-    fn wrong_type(
+    pub(super) fn wrong_type(
         &self,
         at: Source,
         key: &str,

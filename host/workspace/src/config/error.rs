@@ -43,9 +43,6 @@ pub enum ConfigError {
     WrongType { at: Source, key: String, expected: &'static str, found: &'static str },
     #[error("{at}: {problem}")]
     Value { at: Source, problem: String },
-    #[error(
-        "{at}: `{key}`: this version does not enforce grants yet, so it accepts none: remove \
-         the `[plugins]` tables; plugins run without files, network or environment"
-    )]
-    Grants { at: Source, key: String },
+    #[error("{at}: `{key}` is not a workspace's to set: {why}")]
+    NotTheWorkspaces { at: Source, key: String, why: &'static str },
 }

@@ -4,6 +4,8 @@ use super::{
     Config, ConfigError, Protocol, ProviderSettings, Setting, at_least_one,
     document::{Document, Located, Section},
     list, parse_model, parse_permission_mode,
+    plugins::{self, Role},
+    workspaces,
 };
 use belljar_capability::{Rule, Rules};
 use std::path::Path;
@@ -13,7 +15,6 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
     let document = Document { file, text };
     let table = document.parse()?;
     let root = Section { document, name: String::new(), table: &table };
-    refuse_grants(&root)?;
     root.only(&[
         "model",
         "permission_mode",
@@ -21,6 +22,8 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
         "max_output_tokens",
         "providers",
         "rules",
+        "plugins",
+        "workspaces",
     ])?;
     Ok(Config {
         model: checked(root.string("model")?, parse_model)?,
@@ -35,17 +38,16 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
             Some(section) => rules(&section)?,
             None => Rules::default(),
         },
+        plugins: match root.section("plugins")? {
+            Some(section) => plugins::read(&section, Role::Granted)?,
+            None => Default::default(),
+        },
+        workspaces: match root.section("workspaces")? {
+            Some(section) => workspaces::read(&section)?,
+            None => Default::default(),
+        },
+        ..Config::default()
     })
-}
-
-/// What is not enforced is not accepted: somebody would rely on it.
-fn refuse_grants(root: &Section<'_>) -> Result<(), ConfigError> {
-    let Some(at) = root.position("plugins") else { return Ok(()) };
-    let first = root.section("plugins").ok().flatten().and_then(|plugins| {
-        plugins.names().next().map(|name| (name.at, format!("plugins.{}", name.value)))
-    });
-    let (at, key) = first.unwrap_or((at, "plugins".to_owned()));
-    Err(ConfigError::Grants { at, key })
 }
 
 fn providers(
@@ -74,18 +76,21 @@ fn providers(
 
 fn rules(section: &Section<'_>) -> Result<Rules, ConfigError> {
     section.only(&["allow", "ask", "deny"])?;
-    let read = |key| -> Result<Vec<Rule>, ConfigError> {
-        let parse = |rule: Located<&str>| {
-            rule.value
-                .parse::<Rule>()
-                .map_err(|error| ConfigError::Value { at: rule.at, problem: error.to_string() })
-        };
-        section.strings(key)?.into_iter().map(parse).collect()
-    };
+    let read = |key| rule_list(section, key);
     Ok(Rules { allow: read("allow")?, ask: read("ask")?, deny: read("deny")?, ..Rules::default() })
 }
 
-fn checked<A, B>(
+/// An array of rules.
+pub(super) fn rule_list(section: &Section<'_>, key: &str) -> Result<Vec<Rule>, ConfigError> {
+    let parse = |rule: Located<&str>| {
+        rule.value
+            .parse::<Rule>()
+            .map_err(|error| ConfigError::Value { at: rule.at, problem: error.to_string() })
+    };
+    section.strings(key)?.into_iter().map(parse).collect()
+}
+
+pub(super) fn checked<A, B>(
     value: Option<Located<A>>,
     check: impl FnOnce(A) -> Result<B, String>,
 ) -> Result<Option<Setting<B>>, ConfigError> {

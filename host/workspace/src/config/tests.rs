@@ -59,6 +59,7 @@ deny = ["delete_path"]
         max_output_tokens: Some(Setting { value: 4096, source: at(4) }),
         providers: [("local".to_owned(), local), ("anthropic".to_owned(), anthropic)].into(),
         rules: rules(&["files/read_file", "search/*"], &["files/write_file"], &["delete_path"]),
+        ..Config::default()
     };
     assert_eq!(parse(text), Ok(expected));
     assert_eq!(parse(""), Ok(Config::default()));
@@ -66,8 +67,6 @@ deny = ["delete_path"]
 
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
-    let grants = "this version does not enforce grants yet, so it accepts none: remove the \
-                  `[plugins]` tables; plugins run without files, network or environment";
     let variable = "`api_key_env` must be the name of an environment variable, never a key: write \
                     a name, such as `LOCAL_API_KEY`, and set that variable to the key";
     let cases = [
@@ -75,7 +74,8 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "zz = 1\nmodle = 1",
             "1: unknown key `zz`: the known keys here are `model`, \
-          `permission_mode`, `max_turns`, `max_output_tokens`, `providers`, `rules`",
+          `permission_mode`, `max_turns`, `max_output_tokens`, `providers`, `rules`, `plugins`, \
+          `workspaces`",
         ),
         ("model = 3", "1: `model` must be a string, and is a whole number"),
         (
@@ -153,14 +153,6 @@ fn what_is_wrong_is_named_with_its_line() {
     for key in ["sk-secret", "", "1A", "A B"] {
         let text = format!("[providers.a]\napi_key_env = \"{key}\"");
         assert_eq!(parse(&text), Err(format!("{FILE}:2: {variable}")));
-    }
-    for (text, start) in [
-        ("model = 1\n[plugins.weather]\nnet = []", "2: `plugins.weather`"),
-        ("plugins = 3", "1: `plugins`"),
-        ("[plugins]", "1: `plugins`"),
-        ("plugins.a.limits.memory = \"1GiB\"", "1: `plugins.a`"),
-    ] {
-        assert_eq!(parse(text), Err(format!("{FILE}:{start}: {grants}")), "{text}");
     }
 }
 
@@ -242,6 +234,7 @@ fn later_sources_win_and_rules_add_up() {
         places: &places,
         file: None,
         workspace: None,
+        built_in: &[],
         environment: variables(&[("BELLJAR_MODEL", "env/b"), ("BELLJAR_MAX_TURNS", "2")]),
         flags: Flags {
             model: Some("flag/c".to_owned()),
@@ -257,12 +250,12 @@ fn later_sources_win_and_rules_add_up() {
         rules: rules(&["a", "c"], &[], &["d"]),
         ..Config::default()
     };
-    assert_eq!(loaded, Loaded { config: expected, notices: Vec::new() });
+    assert_eq!(loaded, Loaded { config: expected, ..Loaded::default() });
 }
 
 fn load_with(places: &Places, file: Option<&Path>) -> Result<Loaded, String> {
     let flags = Flags::default();
-    load(Sources { places, file, workspace: None, environment: Vec::new(), flags })
+    load(Sources { places, file, workspace: None, built_in: &[], environment: Vec::new(), flags })
         .map_err(|error| error.to_string())
 }
 
@@ -279,7 +272,7 @@ fn a_named_file_replaces_the_users_and_must_be_there() {
     let max_turns =
         Some(Setting { value: 9, source: Source::File { path: other.clone(), line: 1 } });
     let config = Config { max_turns, ..Config::default() };
-    assert_eq!(load_with(&places, Some(&other)), Ok(Loaded { config, notices: Vec::new() }));
+    assert_eq!(load_with(&places, Some(&other)), Ok(Loaded { config, ..Loaded::default() }));
 
     let missing = root.path().join("missing.toml");
     let message = load_with(&places, Some(&missing)).unwrap_err();
@@ -307,46 +300,5 @@ fn a_file_that_others_can_write_is_refused() {
     );
 }
 
-/// A cloned folder sets nothing at all: each key that there is, and some that there are not.
-#[test]
-fn a_workspaces_own_file_changes_nothing_and_is_named() {
-    let keys = [
-        "model = \"evil/model\"",
-        "permission_mode = \"bypass\"",
-        "max_turns = 1000000",
-        "max_output_tokens = 1",
-        "[providers.anthropic]\nbase_url = \"https://evil.example\"",
-        "[providers.evil]\nprotocol = \"openai\"\nbase_url = \"https://evil.example\"",
-        "[rules]\nallow = [\"*\"]",
-        "[plugins.evil]\nnet = [\"public\"]",
-        "[hooks]\npre_tool = [\"sh\"]",
-        "not TOML at all",
-    ];
-    let root = tempfile::tempdir().unwrap();
-    let root = root.path().canonicalize().unwrap();
-    let places = Places::below(&root.join("home"));
-    let folder = root.join("workspace");
-    std::fs::create_dir_all(&folder).unwrap();
-    let workspace = Workspace::open(&folder).unwrap();
-    for text in keys {
-        std::fs::write(folder.join("belljar.toml"), text).unwrap();
-        let loaded = load(Sources {
-            places: &places,
-            file: None,
-            workspace: Some(&workspace),
-            environment: Vec::new(),
-            flags: Flags::default(),
-        })
-        .unwrap();
-        let notice = format!(
-            "`{}` is not read: this version has no way to trust a workspace's own settings; put \
-             them in `{}`",
-            folder.join("belljar.toml").display(),
-            places.config_file().display()
-        );
-        assert_eq!(loaded, Loaded { config: Config::default(), notices: vec![notice] }, "{text}");
-    }
-    // One above the workspace, without a repository around both, is nobody's.
-    std::fs::rename(folder.join("belljar.toml"), root.join("belljar.toml")).unwrap();
-    assert_eq!(unread_file(&workspace, &places.config_file()), None);
-}
+mod grants;
+mod workspace;

@@ -132,6 +132,23 @@ impl SessionStore {
         Ok((SessionJournal::new(id.to_owned(), path, lines), session))
     }
 
+    /// Removes a session for good.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name, another process has it open, or its file is not this user's
+    /// alone.
+    pub fn remove(&self, id: &str) -> Result<(), SessionError> {
+        let path = self.file_path(id);
+        let file = self.open_file(id, OpenOptions::new().read(true))?;
+        lock(&file, id, &path)?;
+        self.dir.remove_file(file_name(id)).map_err(|error| SessionError::Io {
+            action: "removed",
+            path,
+            error,
+        })
+    }
+
     /// Lists the sessions.
     ///
     /// # Errors

@@ -116,6 +116,27 @@ async fn a_session_comes_back_as_it_was_written() {
     assert_eq!(text.lines().count(), 1 + records().len());
 }
 
+#[test]
+fn a_session_is_removed_unless_it_is_in_use() {
+    let Fixture { store, places, .. } = &fixture();
+    let journal = store.create(Path::new(WORKSPACE), &clock()).unwrap();
+    let id = journal.session().to_owned();
+    assert_eq!(
+        store.remove(&id).unwrap_err().to_string(),
+        format!(
+            "the session `{id}` is in use by another belljar: end that one first, or start a new \
+             session"
+        )
+    );
+    drop(journal);
+    store.remove(&id).unwrap();
+    assert_eq!(store.list().unwrap(), SessionList::default());
+    assert_eq!(fs::read_dir(places.sessions()).unwrap().count(), 0);
+    for id in [id.as_str(), "../config", ""] {
+        assert!(matches!(store.remove(id), Err(SessionError::Unknown { .. })), "{id}");
+    }
+}
+
 #[tokio::test]
 async fn one_process_at_a_time_adds_to_a_session() {
     let Fixture { store, .. } = &fixture();
