@@ -3,13 +3,24 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
 
 mod architecture;
+mod audit;
 mod bad_input;
 mod call;
 mod demo;
 mod dependencies;
+mod grants;
+#[cfg(target_os = "linux")]
+mod kills;
 mod loading;
 mod plugin_commands;
 mod plugins;
 mod run;
 mod support;
+#[cfg(target_os = "linux")]
+mod system;
+#[cfg(target_os = "linux")]
+mod terminal;
+#[cfg(target_os = "linux")]
+mod trace;
+mod trust;
 mod wire;

@@ -7,7 +7,7 @@
 //! reads back as the same value.
 
 use crate::{
-    DenyGlobError, DenyGlobs, FolderGrant, GuestPathError, Limit, LimitError, NetGrant,
+    DenyGlobError, DenyGlobs, FolderGrant, GuestPathError, Limit, LimitError, Limits, NetGrant,
     NetGrantError, PluginGrant, UnknownLimit, is_variable,
 };
 use std::{fmt, str::FromStr};
@@ -178,6 +178,16 @@ impl GrantPart {
             }
             GrantKey::Limit(limit) => Self::Limit(limit, limit.parse(value)?),
         })
+    }
+
+    /// The limit that is twice as high as the one that was met, or as often doubled as what was
+    /// wanted takes; nothing where it cannot be as high.
+    pub fn raised(limits: &Limits, limit: Limit, wanted: Option<u64>) -> Option<Self> {
+        let mut value = limits.get(limit).max(1).checked_mul(2)?;
+        while value < wanted.unwrap_or(0) {
+            value = value.checked_mul(2)?;
+        }
+        limit.checked(value).ok().map(|value| Self::Limit(limit, value))
     }
 
     pub fn key(&self) -> GrantKey {

@@ -12,7 +12,8 @@ pub enum Standing {
     Granted,
     /// A person works on it: whatever lies at its path has its grants.
     Dev,
-    /// It lies in a folder that was named for this run: it is offered, with no grants.
+    /// It was named for this run, or the folder that it lies in was: it is offered, with no grants
+    /// but those of this run.
     Named,
     /// Nobody has said anything: it is listed and not offered.
     Unseen,
@@ -21,7 +22,8 @@ pub enum Standing {
     Changed {
         /// The digest that the grant is bound to.
         from: String,
-        /// It lies in a folder that was named for this run, so it is offered all the same.
+        /// It was named for this run, or the folder that it lies in was, so it is offered all the
+        /// same.
         named: bool,
     },
 }

@@ -10,7 +10,10 @@ use crate::{
     visible,
 };
 use async_trait::async_trait;
-use belljar_types::{ApprovalAnswer, ApprovalQuestion, Approver};
+use belljar_capability::PluginGrant;
+use belljar_types::{Always, ApprovalAnswer, ApprovalQuestion, Approver};
+use belljar_workspace::{Change, Expected, GrantStore};
+use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
 /// Lines of a page where the terminal does not say how high it is.
@@ -26,6 +29,8 @@ pub(crate) struct TerminalApprover {
     /// The call whose approval the reader of the events has come to: the question must not appear
     /// before what led to it.
     shown: watch::Receiver<String>,
+    /// Where a yes for good is written, and for which workspace.
+    store: Option<(GrantStore, PathBuf)>,
 }
 
 impl TerminalApprover {
@@ -34,7 +39,12 @@ impl TerminalApprover {
         screen: SharedScreen,
         shown: watch::Receiver<String>,
     ) -> Self {
-        Self { tty, screen, shown }
+        Self { tty, screen, shown, store: None }
+    }
+
+    /// The same, with a yes for good, which is written there for this workspace.
+    pub(crate) fn writing_to(self, store: GrantStore, workspace: &Path) -> Self {
+        Self { store: Some((store, workspace.to_owned())), ..self }
     }
 }
 
@@ -81,9 +91,9 @@ impl Approver for TerminalApprover {
                 }
             }
         }
+        let always = self.always(question);
         loop {
-            let session = if question.question.session { "s for this session, " } else { "" };
-            self.screen.lock().ask(&format!("allow? y once, {session}n no, n REASON: "));
+            self.screen.lock().ask(&options(question.question.session, always.as_ref()));
             match self.line(tty).await {
                 // The end of input is no consent.
                 None => return Some(ApprovalAnswer::No),
@@ -91,6 +101,13 @@ impl Approver for TerminalApprover {
                     Some(ApprovalAnswer::Session) if !question.question.session => {
                         self.screen.lock().note("this is asked each time: y or n");
                     }
+                    Some(ApprovalAnswer::Always) => match &always {
+                        None => self.screen.lock().note("there is no yes for good to this"),
+                        Some(always) => match always.write() {
+                            Ok(()) => return Some(ApprovalAnswer::Always),
+                            Err(why) => self.screen.lock().note(&format!("not written: {why}")),
+                        },
+                    },
                     Some(answer) => return Some(answer),
                     None if line.trim().is_empty() => {}
                     None => {
@@ -103,6 +120,56 @@ impl Approver for TerminalApprover {
     }
 }
 
+/// A yes for good that can be given: what it would write, and where.
+#[derive(Debug)]
+struct ForGood<'a> {
+    store: &'a GrantStore,
+    line: String,
+    change: Change,
+}
+
+impl ForGood<'_> {
+    fn write(&self) -> Result<(), String> {
+        self.store.apply(&self.change).map_err(|error| error.to_string())
+    }
+}
+
+impl TerminalApprover {
+    fn always(&self, question: &ApprovalQuestion) -> Option<ForGood<'_>> {
+        let (store, workspace) = self.store.as_ref()?;
+        let always = question.question.always.as_ref()?;
+        let (line, change) = match always {
+            Always::Rule { rule } => (
+                format!("workspaces.{:?}.{always}", workspace.display().to_string()),
+                Change::Allow { workspace: workspace.clone(), rule: rule.parse().ok()? },
+            ),
+            Always::Host { plugin, host } => (
+                always.to_string(),
+                Change::Grant {
+                    plugin: plugin.to_string(),
+                    grant: PluginGrant { net: vec![host.parse().ok()?], ..PluginGrant::default() },
+                    // Not to other bytes that somebody else said yes to meanwhile.
+                    expected: Expected::Digest(question.source.digest.to_string()),
+                },
+            ),
+        };
+        Some(ForGood { store, line, change })
+    }
+}
+
+/// The question, with the answers that there are.
+fn options(session: bool, always: Option<&ForGood<'_>>) -> String {
+    let session = if session { "s for this session, " } else { "" };
+    let always = match always {
+        Some(ForGood { store, line, .. }) => {
+            let file = store.file().display();
+            format!("a always (writes `{line}` to `{file}`), ")
+        }
+        None => String::new(),
+    };
+    format!("allow? y once, {session}{always}n no, n REASON: ")
+}
+
 /// The answer that a line is.
 fn parse(line: &str) -> Option<ApprovalAnswer> {
     let line = line.trim();
@@ -111,6 +178,7 @@ fn parse(line: &str) -> Option<ApprovalAnswer> {
     match (word.to_ascii_lowercase().as_str(), rest) {
         ("y" | "yes", "") => Some(ApprovalAnswer::Once),
         ("s" | "session", "") => Some(ApprovalAnswer::Session),
+        ("a" | "always", "") => Some(ApprovalAnswer::Always),
         ("n" | "no", "") => Some(ApprovalAnswer::No),
         ("n" | "no" | "b" | "because", reason) if !reason.is_empty() => {
             Some(ApprovalAnswer::NoBecause(reason.to_owned()))
@@ -130,6 +198,9 @@ mod tests {
             ("y", Some(ApprovalAnswer::Once)),
             (" YES ", Some(ApprovalAnswer::Once)),
             ("s", Some(ApprovalAnswer::Session)),
+            ("a", Some(ApprovalAnswer::Always)),
+            ("always", Some(ApprovalAnswer::Always)),
+            ("a bit", None),
             ("n", Some(ApprovalAnswer::No)),
             ("no not that file", because("not that file")),
             ("b  use  another", because("use  another")),

@@ -1,13 +1,15 @@
 //! The command line: commands and options of this version, and no others.
 
+mod grants;
 mod plugin;
 
+pub(crate) use grants::{GrantArguments, RevokeArguments, TrustArguments};
 pub(crate) use plugin::{
     AddArguments, CompileArguments, InspectArguments, ListArguments, PackArguments, PluginCommand,
     RemoveArguments,
 };
 
-use belljar_capability::Rule;
+use belljar_capability::{GrantSpec, Rule};
 use belljar_types::PermissionMode;
 use belljar_workspace::parse_permission_mode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -51,9 +53,16 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// List the tools that the model would see
     Tools(ToolsArguments),
-    /// Look at plugins, add and remove them
+    /// Look at plugins, add and remove them, and say what they may do
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// Let a folder's own `belljar.toml` and plugins count, after a look at them
+    Trust(TrustArguments),
+    /// Show the receipts of a session's calls: what ran, what it touched, what was refused
+    Audit(AuditArguments),
+    /// List, show and remove sessions
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
     /// Compile a component, for the program itself
@@ -146,10 +155,40 @@ pub(crate) struct ToolsArguments {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) plugins: PluginArguments,
+    pub(crate) world: WorldArguments,
 
     #[command(flatten)]
     pub(crate) policy: PolicyArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArguments {
+    /// The session (default: the last one of this workspace)
+    pub(crate) session: Option<String>,
+
+    /// Print one JSON object for each call
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// The workspace whose last session is meant (default: the current folder)
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List all sessions, the one written to last first
+    List,
+    /// Show what was said in a session
+    Show { id: String },
+    /// Remove a session for good
+    Remove {
+        id: String,
+
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -185,6 +224,10 @@ pub(crate) struct PolicyArguments {
     /// plan, default, accept-edits, dont-ask or bypass
     #[arg(long, value_name = "MODE", value_parser = parse_permission_mode)]
     pub(crate) permission_mode: Option<PermissionMode>,
+
+    /// A grant for this run alone, such as `weather.read=data`; may be given more than once
+    #[arg(long = "grant", value_name = "SPEC")]
+    pub(crate) grants: Vec<GrantSpec>,
 
     /// Allow a tool without asking: `TOOL` or `PLUGIN/TOOL`, with `*`; may be given more than once
     #[arg(long, value_name = "RULE")]
@@ -285,16 +328,22 @@ mod tests {
     #[test]
     fn what_this_version_does_not_know_or_cannot_hold_is_refused() {
         use clap::error::ErrorKind::{
-            ArgumentConflict, InvalidSubcommand, InvalidValue, UnknownArgument, ValueValidation,
+            ArgumentConflict, DisplayHelpOnMissingArgumentOrSubcommand, InvalidSubcommand,
+            InvalidValue, MissingRequiredArgument, UnknownArgument, ValueValidation,
         };
         let cases = [
             ("run x --mode plan", UnknownArgument),
-            ("run x --grant files.write=out", UnknownArgument),
             ("run x --continue", UnknownArgument),
             ("run x --resume id", UnknownArgument),
             ("run x --input-format text", UnknownArgument),
             ("run one two", UnknownArgument),
-            ("audit", InvalidSubcommand),
+            ("plugin", DisplayHelpOnMissingArgumentOrSubcommand),
+            ("plugin revoke", MissingRequiredArgument),
+            ("plugin granted x", InvalidSubcommand),
+            ("sessions remove", MissingRequiredArgument),
+            ("run x --grant read=out", ValueValidation),
+            ("run x --grant files.secrets=KEY", ValueValidation),
+            ("run x --grant files.limits.memory=lots", ValueValidation),
             ("run x -m sonnet", ValueValidation),
             ("run x -m /sonnet", ValueValidation),
             ("run x --permission-mode yolo", ValueValidation),

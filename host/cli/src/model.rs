@@ -82,6 +82,16 @@ fn named(
     Ok(connect(&config, name, key)?)
 }
 
+/// The names of providers that need no configuration.
+pub(crate) fn built_in_names() -> Vec<String> {
+    let found = LOCAL.iter().map(|(name, _)| (*name).to_owned());
+    let mut names: Vec<_> =
+        built_in_providers().into_iter().map(|provider| provider.name).chain(found).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 /// A provider of the configuration over a built-in one, or either alone.
 fn provider_config(
     name: &str,

@@ -1,8 +1,8 @@
 //! The sinks of a run's events: JSON lines, the last event alone, and text for people.
 
+pub(crate) mod denials;
 pub(crate) mod receipt;
 
-mod denials;
 mod text;
 
 use crate::{

@@ -107,6 +107,7 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
                 ..PluginGrant::default()
             },
         )]),
+        grants_this_run: BTreeMap::new(),
         home: None,
         policy: Policy { mode: PermissionMode::Default, rules: Rules::default() },
         limits: Limits::default(),

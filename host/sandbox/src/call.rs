@@ -8,7 +8,7 @@ use crate::{
     limits::{CrossedTooMuch, size},
     state::{CallClock, CallState, TimeUp, WorldParts},
 };
-use belljar_capability::{Limit, Limits, World};
+use belljar_capability::{GrantPart, Limit, Limits, World};
 use belljar_types::{CallObserver, Denial, ToolError, ToolErrorKind};
 use std::{
     future::Future,
@@ -164,13 +164,24 @@ async fn bounded<T>(
 /// `used` is not known of a call that did not come back.
 pub(crate) fn deadline_error(limits: &Limits, used: Option<Duration>) -> ToolError {
     let used = used.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    ToolError::new(
+    met(
         ToolErrorKind::Deadline,
         format!(
             "it did not finish in time: {}; ask for less at a time",
             limits.met(Limit::Deadline, used)
         ),
+        GrantPart::raised(limits, Limit::Deadline, None),
     )
+}
+
+/// An error over a limit. Its remedy is what would raise the limit, in the form that grants take
+/// behind the plugin's name: whoever knows that name puts it in front.
+fn met(kind: ToolErrorKind, message: String, raised: Option<GrantPart>) -> ToolError {
+    let error = ToolError::new(kind, message);
+    match raised {
+        Some(raised) => error.with_remedy(raised.to_string()),
+        None => error,
+    }
 }
 
 fn canceled_error() -> ToolError {
@@ -196,12 +207,13 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
     }
     let trap = error.downcast_ref::<Trap>();
     if trap == Some(&Trap::OutOfFuel) {
-        return ToolError::new(
+        return met(
             ToolErrorKind::OutOfFuel,
             format!(
                 "it computed for too long: {} units of fuel; ask for less at a time",
                 limits.met(Limit::Fuel, Some(used.fuel))
             ),
+            GrantPart::raised(limits, Limit::Fuel, None),
         );
     }
     let root = error.root_cause().to_string();
@@ -216,15 +228,17 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
             "it is made of more parts than a call may have ({limit}): {}",
             limits.met(limit, wanted)
         );
-        return ToolError::new(ToolErrorKind::MemoryLimit, message);
+        let raised = GrantPart::raised(limits, limit, None);
+        return met(ToolErrorKind::MemoryLimit, message, raised);
     }
     if let Some(wanted) = state.limiter.refused {
-        return ToolError::new(
+        return met(
             ToolErrorKind::MemoryLimit,
             format!(
                 "it wanted more memory than it may have: {}; ask for less at a time",
                 limits.met(Limit::Memory, Some(wanted as u64))
             ),
+            GrantPart::raised(limits, Limit::Memory, Some(wanted as u64)),
         );
     }
     if let Some(CrossedTooMuch { crossed }) = error.downcast_ref() {
@@ -248,12 +262,13 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
     }
     // The runtime's error for this has no public type.
     if root.contains("fuel allocated for hostcalls has been exhausted") {
-        return ToolError::new(
+        return met(
             ToolErrorKind::OutputLimit,
             format!(
                 "it handed over too much at a time: {}; ask for less",
                 limits.met(Limit::Crossing, None)
             ),
+            GrantPart::raised(limits, Limit::Crossing, None),
         );
     }
     if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() {

@@ -104,6 +104,8 @@ impl PluginInfo {
 pub(crate) struct Grants {
     /// By plugin name, bundled plugins included.
     pub(crate) by_name: BTreeMap<String, PluginGrant>,
+    /// For whatever has the name in this run.
+    pub(crate) this_run: BTreeMap<String, PluginGrant>,
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
     /// Where a grant sets no others.
@@ -113,18 +115,23 @@ pub(crate) struct Grants {
 impl Grants {
     /// The limits of every plugin.
     pub(crate) fn all_limits(&self) -> impl Iterator<Item = Limits> {
-        let granted = self.by_name.values().map(|grant| self.limits.with(&grant.limits));
-        granted.chain([self.limits])
+        let of = |grant: &PluginGrant| self.limits.with(&grant.limits);
+        let granted = self.by_name.values().map(of);
+        granted.chain(self.this_run.values().map(of)).chain([self.limits])
     }
 
     fn standing(&self, name: &str, digest: &str, path: &Path, named: bool) -> Standing {
+        // Naming a plugin for this run is as good as naming its folder.
+        let named = named || self.this_run.contains_key(name);
         standing(digest, path, self.by_name.get(name), named)
     }
 
     /// The limits that a person set, where the grant holds.
     fn settings(&self, name: &str, standing: &Standing) -> LimitSettings {
         let grant = self.by_name.get(name).filter(|_| standing.has_grants());
-        grant.map(|grant| grant.limits.clone()).unwrap_or_default()
+        let mut limits = grant.map(|grant| grant.limits.clone()).unwrap_or_default();
+        limits.extend(self.this_run.get(name).into_iter().flat_map(|grant| &grant.limits));
+        limits
     }
 
     /// What a plugin gets: of what was granted to it, where its grants hold, the part that its
@@ -143,6 +150,10 @@ impl Grants {
         if standing.has_grants()
             && let Some(given) = self.by_name.get(name)
         {
+            grant.extend(given.clone());
+        }
+        // Not what other bytes of this name were granted: that stays suspended.
+        if let Some(given) = self.this_run.get(name) {
             grant.extend(given.clone());
         }
         let around = Surroundings {

@@ -365,6 +365,12 @@ impl Call {
     fn report(self, ended: CallOutcome<Result<ToolOutput, ToolError>>) -> CallReport {
         let source = self.definition.source.clone();
         let CallOutcome { result, denied, .. } = ended;
+        // What raises a limit was worded where nobody knew whose it is.
+        let result = result.map_err(|mut error| {
+            error.remedy =
+                error.remedy.map(|raised| format!("--grant '{}.{raised}'", source.plugin));
+            error
+        });
         let outcome = result.flatten().map_err(|error| with_denials(error, &denied));
         let receipt = Receipt {
             tool: self.definition.tool.to_string(),

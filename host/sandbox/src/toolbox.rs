@@ -56,6 +56,9 @@ pub struct SandboxConfig {
     /// What people granted, by plugin name, bundled plugins included. What is not here gets an
     /// empty world; a bundled plugin gets the workspace besides.
     pub grants: BTreeMap<String, PluginGrant>,
+    /// What a person granted for this run alone, to whatever has the name now: it is offered, and
+    /// gets this besides what it has been granted for good.
+    pub grants_this_run: BTreeMap<String, PluginGrant>,
     /// What `~` in a grant means.
     pub home: Option<PathBuf>,
     pub policy: Policy,
@@ -126,6 +129,7 @@ impl Sandbox {
             folders,
             watch: watching,
             grants,
+            grants_this_run,
             home,
             policy,
             limits,
@@ -134,7 +138,13 @@ impl Sandbox {
             observer,
             outside,
         } = config;
-        let grants = Grants { by_name: grants, workspace: workspace.clone(), home, limits };
+        let grants = Grants {
+            by_name: grants,
+            this_run: grants_this_run,
+            workspace: workspace.clone(),
+            home,
+            limits,
+        };
         let mut notices = Vec::new();
         own.extend(cache.iter().chain(&scratch).cloned());
         if let Some(path) = &workspace {

@@ -175,6 +175,21 @@ fn a_grant_is_the_sum_of_its_parts_and_parts_can_be_taken_back() {
     }
 }
 
+#[test]
+fn a_limit_that_was_met_is_raised_as_far_as_it_takes_and_can_be() {
+    let limits = Limits::default();
+    let raised =
+        |limit, wanted| GrantPart::raised(&limits, limit, wanted).map(|part| part.to_string());
+    assert_eq!(raised(Limit::Deadline, None).as_deref(), Some("limits.deadline=60s"));
+    let wanted = Some((512 << 20) + 1);
+    assert_eq!(raised(Limit::Memory, wanted).as_deref(), Some("limits.memory=1GiB"));
+    assert_eq!(raised(Limit::Memory, Some(5 << 30)), None);
+    let most = Limits { memory: 4 << 30, ..limits };
+    assert_eq!(GrantPart::raised(&most, Limit::Memory, None), None);
+    let none = Limits { requests: 0, ..limits };
+    assert_eq!(GrantPart::raised(&none, Limit::Requests, None), "limits.requests=2".parse().ok());
+}
+
 fn any_folder() -> impl Strategy<Value = FolderGrant> {
     let guest = proptest::option::of("(/[a-z:. ]{1,6}){0,3}");
     ("[a-zA-Z~/.:\\\\= \"'é-]{1,20}", guest).prop_filter_map("a guest path", |(host, guest)| {

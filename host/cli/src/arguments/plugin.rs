@@ -1,6 +1,6 @@
 //! `belljar plugin …`: the command line of each.
 
-use super::{PluginArguments, WorldArguments};
+use super::{GrantArguments, PluginArguments, RevokeArguments, WorldArguments};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -14,6 +14,10 @@ pub(crate) enum PluginCommand {
     Add(AddArguments),
     /// Remove a plugin from your own folder
     Remove(RemoveArguments),
+    /// Say yes to a plugin as it is now, and grant it more
+    Grant(GrantArguments),
+    /// Take back what a plugin was granted, and the yes to it
+    Revoke(RevokeArguments),
     /// Put a manifest into a component
     Pack(PackArguments),
 }

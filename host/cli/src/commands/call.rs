@@ -5,7 +5,7 @@ use crate::{
     exit,
     prompt::{self, Input},
     screen::{SharedScreen, Tone},
-    setup::{self, Opening},
+    setup::{self, Grants, Opening},
     show::receipt,
     signals,
 };
@@ -41,15 +41,19 @@ pub(crate) async fn call(arguments: CallArguments, screen: SharedScreen) -> anyh
     };
     let places = Places::from_env()?;
     let workspace = setup::workspace(world.workspace.as_deref())?;
-    let loaded = setup::configuration(&places, &world.plugins, None, setup::flags(&policy))?;
-    let folders = setup::plugin_folders(&places, &world.plugins)?;
+    let file = world.plugins.config.as_deref();
+    let loaded = setup::configuration(&places, file, &workspace, setup::flags(&policy))?;
+    let own_plugins = loaded.workspace_plugins.as_deref();
+    let folders = setup::plugin_folders(&places, &world.plugins, own_plugins)?;
+    let grants = Grants::new(&loaded.config, &policy.grants, &workspace)?;
     let mode = policy.permission_mode.unwrap_or(PermissionMode::Default);
     let opening = setup::sandbox(Opening {
         places: &places,
-        workspace: Some(&workspace),
+        workspace: &workspace,
         folders,
         mode,
         rules: loaded.config.rules,
+        grants,
         watch: Watching::No,
         screen: &screen,
     });

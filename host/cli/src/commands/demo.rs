@@ -14,7 +14,7 @@ use crate::{
     arguments::{DemoArguments, OutputFormat},
     exit,
     screen::{SharedScreen, Tone},
-    setup::{self, Opened, Opening},
+    setup::{self, Grants, Opened, Opening},
     show::ResultLines,
     signals,
 };
@@ -86,10 +86,11 @@ pub(crate) async fn demo(arguments: DemoArguments, screen: SharedScreen) -> anyh
     };
     let opening = setup::sandbox(Opening {
         places: &places,
-        workspace: Some(&workspace),
+        workspace: &workspace,
         folders: Vec::new(),
         mode,
         rules: rules.clone(),
+        grants: Grants::default(),
         watch: Watching::No,
         screen: &screen,
     });

@@ -1,10 +1,13 @@
 //! `belljar plugin`: the plugins that there are, one file a command.
 
 mod add;
+mod grant;
 mod inspect;
 mod list;
+mod look;
 mod pack;
 mod remove;
+mod revoke;
 mod words;
 
 use crate::{arguments::PluginCommand, screen::SharedScreen};
@@ -18,6 +21,8 @@ pub(crate) async fn plugin(command: PluginCommand, screen: SharedScreen) -> anyh
         PluginCommand::Inspect(arguments) => inspect::inspect(arguments, &screen),
         PluginCommand::Add(arguments) => add::add(arguments, &screen).await,
         PluginCommand::Remove(arguments) => remove::remove(&arguments, &screen),
+        PluginCommand::Grant(arguments) => grant::grant(arguments, &screen).await,
+        PluginCommand::Revoke(arguments) => revoke::revoke(&arguments, &screen),
         PluginCommand::Pack(arguments) => pack::pack(&arguments, &screen),
     }
 }
@@ -26,6 +31,11 @@ pub(crate) async fn plugin(command: PluginCommand, screen: SharedScreen) -> anyh
 fn own_folder(places: &Places) -> anyhow::Result<Dir> {
     private_dir(&places.data)?;
     private_dir(&places.plugins()).context("the plugins folder cannot be used")
+}
+
+/// Whether a plugin comes with the program: then nobody has to say yes to its bytes.
+fn is_bundled(name: &str) -> bool {
+    belljar_plugins::bundled().iter().any(|plugin| plugin.name == name)
 }
 
 /// Whether a plugin may be called so: a file's stem that every system takes, and no path.

@@ -7,7 +7,7 @@ use crate::{
     exit, model,
     prompt::{self, Prompt},
     screen::SharedScreen,
-    setup::{self, Opened, Opening},
+    setup::{self, Grants, Opened, Opening},
     show::{ResultLines, Sink},
     signals,
     tty::Tty,
@@ -17,7 +17,7 @@ use belljar_agent::{Agent, RunRequest, Settings, SystemSource};
 use belljar_sandbox::Watching;
 use belljar_types::{Part, PermissionMode, SystemPrompt};
 use belljar_workspace::{
-    Clock, Config, Flags, Instructions, Places, PromptSource, SessionStore, Workspace,
+    Clock, Config, Flags, GrantStore, Instructions, Places, PromptSource, SessionStore, Workspace,
 };
 use std::{
     io::{self, IsTerminal as _},
@@ -66,23 +66,27 @@ async fn prepare(
         max_turns: arguments.max_turns,
         ..setup::flags(policy)
     };
-    let loaded = setup::configuration(&places, &world.plugins, Some(&workspace), flags)?;
+    let file = world.plugins.config.as_deref();
+    let loaded = setup::configuration(&places, file, &workspace, flags)?;
     notices.extend(loaded.notices);
     let config = loaded.config;
-    let folders = setup::plugin_folders(&places, &world.plugins)?;
+    let own_plugins = loaded.workspace_plugins.as_deref();
+    let folders = setup::plugin_folders(&places, &world.plugins, own_plugins)?;
+    let grants = Grants::new(&config, &policy.grants, &workspace)?;
     let chosen = model::choose(&config).await?;
     notices.extend(chosen.notice);
     let mode = permission_mode(&config, screen);
-    let Opened { sandbox, notices: about_sandbox } = setup::sandbox(Opening {
+    let opening = Opening {
         places: &places,
-        workspace: Some(&workspace),
+        workspace: &workspace,
         folders,
         mode,
         rules: config.rules.clone(),
+        grants,
         watch: Watching::Told,
         screen,
-    })
-    .await?;
+    };
+    let Opened { sandbox, notices: about_sandbox } = setup::sandbox(opening).await?;
     notices.extend(about_sandbox);
     notices.extend(setup::withheld_notice(&sandbox, mode));
     let instructions = Instructions::read(&workspace);
@@ -96,7 +100,10 @@ async fn prepare(
     let agent = Agent {
         model: Some(chosen.model),
         toolbox: Arc::new(sandbox.clone()),
-        approver: Arc::new(TerminalApprover::new(terminal(screen), screen.clone(), sees)),
+        approver: Arc::new(
+            TerminalApprover::new(terminal(screen), screen.clone(), sees)
+                .writing_to(GrantStore::new(&places, file), workspace.folder()),
+        ),
         journal: Arc::new(journal),
         settings: settings(&config),
     };
@@ -140,11 +147,9 @@ pub(super) fn terminal(screen: &SharedScreen) -> Option<Tty> {
 
 /// What is set, or what suits whether somebody can be asked.
 fn permission_mode(config: &Config, screen: &SharedScreen) -> PermissionMode {
-    match &config.permission_mode {
-        Some(mode) => mode.value,
-        None if has_person(screen) => PermissionMode::Default,
-        None => PermissionMode::DontAsk,
-    }
+    let default =
+        if has_person(screen) { PermissionMode::Default } else { PermissionMode::DontAsk };
+    setup::permission_mode(config, default)
 }
 
 fn settings(config: &Config) -> Settings {

@@ -4,7 +4,7 @@ use crate::{
     arguments::ToolsArguments,
     exit,
     screen::SharedScreen,
-    setup::{self, Opening},
+    setup::{self, Grants, Opening},
     visible,
 };
 use belljar_sandbox::Watching;
@@ -15,16 +15,19 @@ use belljar_workspace::Places;
 const DESCRIPTION: usize = 160;
 
 pub(crate) async fn tools(arguments: ToolsArguments, screen: SharedScreen) -> anyhow::Result<u8> {
-    let ToolsArguments { json, plugins, policy } = arguments;
+    let ToolsArguments { json, world, policy } = arguments;
     let places = Places::from_env()?;
-    let loaded = setup::configuration(&places, &plugins, None, setup::flags(&policy))?;
-    let mode = loaded.config.permission_mode.map_or(PermissionMode::Default, |mode| mode.value);
-    let folders = setup::plugin_folders(&places, &plugins)?;
+    let workspace = setup::workspace(world.workspace.as_deref())?;
+    let file = world.plugins.config.as_deref();
+    let loaded = setup::configuration(&places, file, &workspace, setup::flags(&policy))?;
+    let mode = setup::permission_mode(&loaded.config, PermissionMode::Default);
+    let own_plugins = loaded.workspace_plugins.as_deref();
     let opened = setup::sandbox(Opening {
         places: &places,
-        workspace: None,
-        folders,
+        workspace: &workspace,
+        folders: setup::plugin_folders(&places, &world.plugins, own_plugins)?,
         mode,
+        grants: Grants::new(&loaded.config, &policy.grants, &workspace)?,
         rules: loaded.config.rules,
         watch: Watching::No,
         screen: &screen,

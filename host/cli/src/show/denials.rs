@@ -50,7 +50,7 @@ impl Denials {
 }
 
 /// One thing that was refused, and what would grant it.
-fn denial(denial: &Denial) -> String {
+pub(crate) fn denial(denial: &Denial) -> String {
     let Denial { operation, target, reason, grant } = denial;
     let what = format!("{operation} `{target}` ({reason})");
     match grant {

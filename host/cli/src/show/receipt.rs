@@ -64,7 +64,7 @@ fn paths(verb: &str, paths: &[String]) -> Option<String> {
     }
 }
 
-fn milliseconds(micros: u64) -> String {
+pub(crate) fn milliseconds(micros: u64) -> String {
     match micros {
         0..10_000 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
         10_000..10_000_000 => format!("{} ms", micros / 1000),
@@ -72,7 +72,7 @@ fn milliseconds(micros: u64) -> String {
     }
 }
 
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),

@@ -77,6 +77,7 @@ impl Bench {
             bundled: Vec::new(),
             folders: vec![PluginFolder { path: self.plugins(), named: true }],
             grants: BTreeMap::new(),
+            grants_this_run: BTreeMap::new(),
             home: None,
             policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
             limits: Limits::default(),

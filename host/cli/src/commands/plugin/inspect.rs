@@ -32,17 +32,18 @@ struct Shown<'a> {
 pub(super) fn inspect(arguments: InspectArguments, screen: &SharedScreen) -> anyhow::Result<u8> {
     let InspectArguments { plugin, json, plugins } = arguments;
     let places = Places::from_env()?;
-    let loaded = setup::configuration(&places, &plugins, None, Flags::default())?;
-    let folders = setup::plugin_folders(&places, &plugins)?;
+    let workspace = setup::workspace(None)?;
+    let file = plugins.config.as_deref();
+    let loaded = setup::configuration(&places, file, &workspace, Flags::default())?;
+    let own_plugins = loaded.workspace_plugins.as_deref();
+    let folders = setup::plugin_folders(&places, &plugins, own_plugins)?;
     let (inspected, bundled) = find(&plugin, &folders)?;
-    let grants = setup::grants();
-    let grant = grants.get(&inspected.name);
+    let grant = loaded.config.plugins.get(&inspected.name);
     let standing = if bundled {
         Standing::Bundled
     } else {
         let is_named = |folder: &&PluginFolder| {
-            folder.named
-                && inspected.path.parent() == std::path::absolute(&folder.path).ok().as_deref()
+            folder.named && inspected.path.parent() == Some(folder.path.as_path())
         };
         let named = folders.iter().find(is_named).is_some();
         standing(&inspected.digest, &inspected.path, grant, named)

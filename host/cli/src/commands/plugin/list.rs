@@ -5,7 +5,7 @@ use crate::{
     arguments::ListArguments,
     exit,
     screen::SharedScreen,
-    setup::{self, Opening},
+    setup::{self, Grants, Opening},
     visible,
 };
 use belljar_capability::Standing;
@@ -40,13 +40,16 @@ pub(super) async fn list(arguments: ListArguments, screen: SharedScreen) -> anyh
     let ListArguments { json, world } = arguments;
     let places = Places::from_env()?;
     let workspace = setup::workspace(world.workspace.as_deref())?;
-    let loaded = setup::configuration(&places, &world.plugins, None, Flags::default())?;
-    let folders = setup::plugin_folders(&places, &world.plugins)?;
+    let file = world.plugins.config.as_deref();
+    let loaded = setup::configuration(&places, file, &workspace, Flags::default())?;
+    let own_plugins = loaded.workspace_plugins.as_deref();
+    let folders = setup::plugin_folders(&places, &world.plugins, own_plugins)?;
     let opened = setup::sandbox(Opening {
         places: &places,
-        workspace: Some(&workspace),
+        workspace: &workspace,
         folders,
         mode: PermissionMode::Default,
+        grants: Grants::new(&loaded.config, &[], &workspace)?,
         rules: loaded.config.rules,
         watch: Watching::No,
         screen: &screen,
