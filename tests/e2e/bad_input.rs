@@ -14,6 +14,7 @@ fn flags_that_mean_nothing_are_usage_errors() {
         &["run", "--max-turns", "many", "x"],
         &["run", "--allow", "a/b/c", "x"],
         &["run", "--allow", "files/*(path)", "x"],
+        &["run", "--grant", "read=data", "x"],
         &["run", "-o", "xml", "x"],
         &["call"],
         &["no-such-command"],

@@ -212,7 +212,8 @@ fn own_cache(mut command: Command, machine: &Machine) -> Command {
 /// A cache that holds the bundled plugins and no other, made once.
 fn template() -> PathBuf {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kills-cache");
-    let mut command = Machine::new().command(["tools"]);
+    let machine = Machine::new();
+    let mut command = machine.command(["tools"]);
     assert!(command.env("XDG_CACHE_HOME", &kept).output().unwrap().status.success());
     kept.join("belljar/components")
 }

@@ -82,6 +82,7 @@ impl Approver for TerminalApprover {
                     "page {} of {pages}: Enter shows the next one, n refuses: ",
                     number + 1
                 );
+                tty.forget_typed();
                 self.screen.lock().ask(&left);
                 // A yes counts only once all was there to see.
                 match self.line(tty).await.as_deref().map(parse) {
@@ -93,6 +94,7 @@ impl Approver for TerminalApprover {
         }
         let always = self.always(question);
         loop {
+            tty.forget_typed();
             self.screen.lock().ask(&options(question.question.session, always.as_ref()));
             match self.line(tty).await {
                 // The end of input is no consent.

@@ -20,6 +20,7 @@ pub(crate) async fn confirm(screen: &SharedScreen, question: &str) -> anyhow::Re
         );
     };
     loop {
+        tty.forget_typed();
         screen.lock().ask(&format!("{question} y or n: "));
         let Some(line) = tty.line().await? else { return Ok(false) };
         screen.lock().answered();

@@ -34,11 +34,17 @@ impl Tty {
     ///
     /// The terminal went away.
     pub(crate) async fn line(&self) -> io::Result<Option<String>> {
-        rustix::termios::tcflush(&*self.file, rustix::termios::QueueSelector::IFlush)?;
         // Dropped with this future, which wakes the thread.
         let (wake, _dropped_to_wake) = io::pipe()?;
         let file = std::sync::Arc::clone(&self.file);
         tokio::task::spawn_blocking(move || read_line(&file, &wake)).await?
+    }
+
+    /// Throws away what was typed so far: right before a question is shown, since it cannot have
+    /// been an answer.
+    pub(crate) fn forget_typed(&self) {
+        // Where the terminal went away, reading says so.
+        let _ = rustix::termios::tcflush(&*self.file, rustix::termios::QueueSelector::IFlush);
     }
 
     /// How many lines it shows at a time.
@@ -89,6 +95,8 @@ impl Tty {
     pub(crate) async fn line(&self) -> io::Result<Option<String>> {
         Ok(None)
     }
+
+    pub(crate) fn forget_typed(&self) {}
 
     pub(crate) fn height(&self) -> usize {
         0
