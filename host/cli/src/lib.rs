@@ -72,7 +72,6 @@ fn run_command(command: Command, screen: &SharedScreen) -> u8 {
         Command::Demo(arguments) => on_runtime(commands::demo(arguments, screen.clone())),
         Command::Call(arguments) => on_runtime(commands::call(arguments, screen.clone())),
         Command::Tools(arguments) => on_runtime(commands::tools(arguments, screen.clone())),
-        Command::Plugin(command) => on_runtime(commands::plugin(command, screen.clone())),
         Command::Trust(arguments) => on_runtime(commands::trust(arguments, screen.clone())),
         Command::Audit(arguments) => commands::audit(&arguments, screen),
         Command::Sessions(command) => on_runtime(commands::sessions(command, screen.clone())),
