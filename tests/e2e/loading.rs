@@ -4,7 +4,7 @@
 use crate::support::Machine;
 use belljar_capability::{Limits, Rules};
 use belljar_sandbox::{
-    CompileLimits, CompileObserver, Compiler, CompilerChild, EngineSettings, LoadError,
+    CompileLimits, CompileObserver, Compiler, CompilerChild, EngineSettings, LoadError, Outside,
     PluginFolder, Policy, Sandbox, SandboxConfig, Watching,
 };
 use belljar_test_guests::{HOSTILE, NOOP, Odd, made, odd};
@@ -33,6 +33,7 @@ fn config(machine: &Machine, compiler: Compiler) -> SandboxConfig {
         policy: Policy { mode: PermissionMode::Default, rules: Rules::default() },
         limits: Limits::default(),
         engine: EngineSettings::default(),
+        outside: Outside::default(),
         compiler,
         observer: CompileObserver::default(),
     }

@@ -369,6 +369,10 @@ fn a_file_that_is_dropped_in_during_a_run_is_there_in_the_next_round() {
     machine.write("noop.wasm", NOOP.bytes);
     fs::create_dir(machine.workspace().join("plugins")).unwrap();
     let plugins = machine.workspace().join("plugins").display().to_string();
+    // Compiled before, so that taking it is a matter of milliseconds.
+    machine.write_at("before/noop.wasm", NOOP.bytes);
+    let before = machine.path("before").display().to_string();
+    assert_eq!(machine.run(["plugin", "list", "--plugins", &before]).code, 0);
     let model = machine.script(&[
         calls("move_path", json!({"from": "noop.wasm", "to": "plugins/noop.wasm"})),
         calls("read_file", json!({"path": "plugins"})),

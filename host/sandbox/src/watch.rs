@@ -22,8 +22,9 @@ use tokio::sync::watch::{self, Receiver, Sender};
 const QUIET: Duration = Duration::from_millis(100);
 /// How long that may put it off, where something changes all the time.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How long a round waits for what has just changed to be taken.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a round waits for what has just changed to be taken: compiling a small component takes
+/// about a second where the machine is busy.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Whether the folders of plugins are looked through again while a sandbox is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

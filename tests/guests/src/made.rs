@@ -33,7 +33,8 @@ fn core_modules(component: &[u8]) -> u32 {
     let mut depth = 0;
     let mut modules = 0;
     for payload in Parser::new(0).parse_all(component) {
-        match payload.unwrap() {
+        let Ok(payload) = payload else { panic!("the component to add to is none") };
+        match payload {
             Payload::ModuleSection { .. } => {
                 modules += u32::from(depth == 0);
                 depth += 1;
