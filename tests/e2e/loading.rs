@@ -2,14 +2,14 @@
 //! goes on.
 
 use crate::support::Machine;
-use belljar_capability::{Limits, Rules};
+use belljar_capability::Rules;
 use belljar_sandbox::{
-    CompileLimits, CompileObserver, Compiler, CompilerChild, EngineSettings, LoadError, Outside,
-    PluginFolder, Policy, Sandbox, SandboxConfig, Watching,
+    CompileLimits, Compiler, CompilerChild, EngineSettings, LoadError, PluginFolder, Policy,
+    Sandbox, SandboxConfig,
 };
 use belljar_test_guests::{HOSTILE, NOOP, Odd, made, odd};
 use belljar_types::{Arguments, Content, PermissionMode, ToolCall, Toolbox};
-use std::{collections::BTreeMap, fs::File, path::Path, sync::Arc, time::Duration};
+use std::{fs::File, path::Path, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The binary as the compiler of a sandbox.
@@ -23,19 +23,10 @@ fn child(limits: CompileLimits) -> Compiler {
 
 fn config(machine: &Machine, compiler: Compiler) -> SandboxConfig {
     SandboxConfig {
-        workspace: None,
         cache: Some(machine.path("cache")),
-        bundled: Vec::new(),
         folders: vec![PluginFolder { path: machine.path("plugins"), named: true }],
-        watch: Watching::No,
-        grants: BTreeMap::new(),
-        home: None,
-        policy: Policy { mode: PermissionMode::Default, rules: Rules::default() },
-        limits: Limits::default(),
-        engine: EngineSettings::default(),
-        outside: Outside::default(),
         compiler,
-        observer: CompileObserver::default(),
+        ..SandboxConfig::new(Policy { mode: PermissionMode::Default, rules: Rules::default() })
     }
 }
 

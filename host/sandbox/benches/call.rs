@@ -2,11 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
 
-use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
-use belljar_sandbox::{
-    CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy, Sandbox,
-    SandboxConfig, Watching,
-};
+use belljar_capability::{Binding, FolderGrant, PluginGrant, Rules};
+use belljar_sandbox::{EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig};
 use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
@@ -96,8 +93,6 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
         workspace: Some(root.path().to_owned()),
         cache: Some(root.path().join("cache")),
         scratch: Some(root.path().join("scratch")),
-        own_folders: Vec::new(),
-        bundled: Vec::new(),
         folders: vec![PluginFolder { path: plugins, named: true }],
         grants: BTreeMap::from([(
             "noop".to_owned(),
@@ -107,15 +102,8 @@ async fn sandbox(root: &TempDir, engine: EngineSettings) -> Sandbox {
                 ..PluginGrant::default()
             },
         )]),
-        grants_this_run: BTreeMap::new(),
-        home: None,
-        policy: Policy { mode: PermissionMode::Default, rules: Rules::default() },
-        limits: Limits::default(),
         engine,
-        outside: Outside::default(),
-        watch: Watching::No,
-        compiler: Compiler::InProcess,
-        observer: CompileObserver::default(),
+        ..SandboxConfig::new(Policy { mode: PermissionMode::Default, rules: Rules::default() })
     })
     .await
     .unwrap()

@@ -6,8 +6,8 @@
 #[path = "../tests/sandbox/bare.rs"]
 mod bare;
 
-use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
-use belljar_sandbox::{EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig};
+use belljar_capability::{Binding, FolderGrant, PluginGrant, Rules};
+use belljar_sandbox::{PluginFolder, Policy, Sandbox, SandboxConfig};
 use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
@@ -31,15 +31,9 @@ async fn sandbox(root: &TempDir, deny: &[&str]) -> Sandbox {
         workspace: Some(root.path().join("workspace")),
         cache: Some(root.path().join("cache")),
         scratch: Some(root.path().join("scratch")),
-        own_folders: Vec::new(),
-        bundled: Vec::new(),
         folders: vec![PluginFolder { path: plugins, named: true }],
         grants: BTreeMap::from([("raw".to_owned(), grant)]),
-        home: None,
-        outside: belljar_sandbox::Outside::default(),
-        policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
-        limits: Limits::default(),
-        engine: EngineSettings::default(),
+        ..SandboxConfig::new(Policy { mode: PermissionMode::Bypass, rules: Rules::default() })
     })
     .await
     .unwrap()

@@ -72,6 +72,31 @@ pub struct SandboxConfig {
     pub observer: CompileObserver,
 }
 
+impl SandboxConfig {
+    /// A sandbox of nothing: no workspace, no plugins, no grants, nothing kept on disk. What it is
+    /// to have is added.
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            workspace: None,
+            cache: None,
+            scratch: None,
+            own_folders: Vec::new(),
+            bundled: Vec::new(),
+            folders: Vec::new(),
+            watch: Watching::No,
+            grants: BTreeMap::new(),
+            grants_this_run: BTreeMap::new(),
+            home: None,
+            policy,
+            limits: Limits::default(),
+            engine: EngineSettings::default(),
+            compiler: Compiler::InProcess,
+            observer: CompileObserver::default(),
+            outside: Outside::default(),
+        }
+    }
+}
+
 /// Plugins, and a fresh world for each of their calls. A clone is the same sandbox.
 #[derive(Clone)]
 pub struct Sandbox(Arc<Inner>);

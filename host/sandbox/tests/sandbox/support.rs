@@ -1,10 +1,7 @@
 //! What the tests share: a sandbox over guests in a folder, and calls through the toolbox.
 
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
-use belljar_sandbox::{
-    BundledPlugin, CompileObserver, Compiler, EngineSettings, Outside, PluginFolder, Policy,
-    Sandbox, SandboxConfig, Watching,
-};
+use belljar_sandbox::{BundledPlugin, PluginFolder, Policy, Sandbox, SandboxConfig};
 use belljar_types::{
     Arguments, CallObserver, CallReport, CallUpdate, PermissionMode, ToolCall, ToolError,
     ToolErrorKind, ToolOutput, Toolbox,
@@ -73,19 +70,8 @@ impl Bench {
             workspace: Some(self.workspace()),
             cache: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")),
             scratch: Some(self.scratch()),
-            own_folders: Vec::new(),
-            bundled: Vec::new(),
             folders: vec![PluginFolder { path: self.plugins(), named: true }],
-            grants: BTreeMap::new(),
-            grants_this_run: BTreeMap::new(),
-            home: None,
-            policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
-            limits: Limits::default(),
-            engine: EngineSettings::default(),
-            outside: Outside::default(),
-            watch: Watching::No,
-            compiler: Compiler::InProcess,
-            observer: CompileObserver::default(),
+            ..SandboxConfig::new(Policy { mode: PermissionMode::Bypass, rules: Rules::default() })
         }
     }
 
