@@ -149,12 +149,12 @@ fn a_grant_that_means_nothing_is_refused_where_it_is_made() {
         ("read=/proc:/p".to_owned(), 1, "shows the system's own state"),
         ("read=/sys/kernel:/p".to_owned(), 1, "shows the system's own state"),
         ("write=/dev:/p".to_owned(), 1, "shows the system's own state"),
-        ("read=link".to_owned(), 1, "leads to `/proc`"),
+        ("read=link".to_owned(), 1, "link` shows the system's own state"),
         ("read=/etc".to_owned(), 1, "lies outside the workspace"),
         ("read=../x".to_owned(), 1, "climbs with `..`"),
         ("read=/etc:/tmp".to_owned(), 1, "temporary folder"),
-        ("read=file.txt".to_owned(), 1, "is not a folder"),
-        (format!("read={own}:/p"), 1, "a folder of Belljar's own"),
+        ("read=file.txt".to_owned(), 1, "file.txt` cannot be opened"),
+        (format!("read={own}:/p"), 1, "one of Belljar's own folders"),
         ("net=example.com".to_owned(), 2, "is not a network grant"),
         ("env=A B".to_owned(), 2, "no variable's name"),
         ("limits.memory=1".to_owned(), 2, "out of range"),
@@ -254,6 +254,56 @@ fn the_line_that_a_refusal_over_a_limit_names_is_enough() {
         assert_eq!(granted.code, 0, "{granted:?}");
         assert_eq!(call(&machine, tool, &arguments, &[]).code, 0, "{option:?}");
         assert_eq!(machine.run(["plugin", "revoke", plugin]).code, 0);
+    }
+}
+
+/// What a plugin reads and writes: without a grant nothing, with one for reading nothing is
+/// written, and the line that the refusal names is enough, for one run and for good.
+#[test]
+fn the_line_that_a_refusal_to_write_names_is_enough() {
+    for folder in ["data", "/outside"] {
+        let machine = Machine::new();
+        put(&machine, "hostile", HOSTILE.bytes);
+        machine.write("data/a.txt", "inside");
+        machine.write_at("outside/a.txt", "outside");
+        let outside = machine.path("outside").display().to_string();
+        let read = match folder {
+            "data" => "hostile.read=data".to_owned(),
+            guest => format!("hostile.read={outside}:{guest}"),
+        };
+        let folder = folder.trim_start_matches('/');
+        let file = format!("{folder}/a.txt");
+        let reading = json!({"path": file});
+        let writing = json!({"path": file, "text": "new"});
+        let none = call(&machine, "hostile__read_path", &reading, &["--grant", "hostile.env=A"]);
+        assert!(matches!(none.code, 6 | 7), "{none:?}");
+        let ended = call(&machine, "hostile__read_path", &reading, &["--grant", &read]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let refused = call(&machine, "hostile__write_path", &writing, &["--grant", &read]);
+        assert_eq!(refused.code, 7, "{refused:?}");
+        let line = remedy(&refused);
+        assert!(line[1].starts_with("hostile."), "{line:?}");
+        let ended = call(
+            &machine,
+            "hostile__write_path",
+            &writing,
+            &["--grant", &read, &line[0], &line[1]],
+        );
+        assert_eq!(ended.code, 0, "{line:?}: {ended:?}");
+        assert_eq!(
+            result(&call(&machine, "hostile__read_path", &reading, &["--grant", &read]))["content"]
+                [0]["text"],
+            "new"
+        );
+        let granted = machine.run(["plugin", "grant", "hostile", &read, &line[1], "--yes"]);
+        assert_eq!(granted.code, 0, "{granted:?}");
+        assert_eq!(call(&machine, "hostile__write_path", &writing, &[]).code, 0);
+        // A deny glob wins, and says so.
+        let granted = machine.run(["plugin", "grant", "hostile", "deny=a.txt", "--yes"]);
+        assert_eq!(granted.code, 0, "{granted:?}");
+        let denied = call(&machine, "hostile__read_path", &reading, &[]);
+        assert_eq!(denied.code, 7, "{denied:?}");
+        assert!(denied.stderr.contains("the deny glob `a.txt` closes it"), "{denied:?}");
     }
 }
 

@@ -1,7 +1,12 @@
 //! What a call may do at a place: the verdicts, and the words for those that are refusals.
 
-use super::{context::FilesContext, mounts::Place};
-use belljar_capability::{Access, begins_protected, is_protected};
+use super::{
+    context::FilesContext,
+    mounts::{Mount, Place},
+};
+use belljar_capability::{
+    Access, FolderGrant, GrantPart, GrantSpec, begins_protected, is_protected,
+};
 use std::io;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::p2::{FsError, bindings::filesystem::types::ErrorCode};
@@ -211,9 +216,12 @@ impl FilesContext {
         let refusal = if granted == Access::ReadWrite {
             refusal(ONLY_READ, None)
         } else {
-            let folder = self.mounts.get(mount).host.display();
-            let grant = format!("{}.files.write={folder}", self.plugin);
-            refusal("its folder is granted for reading only", Some(grant))
+            let Mount { host, guest, .. } = self.mounts.get(mount);
+            let folder =
+                FolderGrant { host: host.display().to_string(), guest: Some(guest.clone()) };
+            let part = GrantPart::Write(folder);
+            let grant = GrantSpec { plugin: self.plugin.to_string(), part };
+            refusal("its folder is granted for reading only", Some(grant.to_string()))
         };
         Fault::Refused(Box::new(refusal))
     }

@@ -160,7 +160,7 @@ async fn a_grant_for_reading_is_not_widened_by_a_tool_that_writes() {
     let report = run(&sandbox, "hostile__write_path", json!({"path": "new", "text": "x"})).await;
     assert_eq!(kind(&report), ToolErrorKind::Denied);
     let denied = report.receipt.unwrap().denied;
-    let grant = format!("hostile.files.write={}", bench.workspace().display());
+    let grant = format!("hostile.write={}:/", bench.workspace().display());
     let expected = Denial {
         grant: Some(grant),
         ..denial("write", "new", "its folder is granted for reading only")

@@ -117,7 +117,7 @@ async fn a_folder_granted_for_reading_stays_as_it_was() {
     let before = snapshot(&bench.workspace());
     let sandbox = bench.raw_with(raw_grant(&["."], &[])).await;
     let ended = in_writing_world(&sandbox, script(&changes())).await;
-    let grant = Some(format!("raw.files.write={}", bench.workspace().display()));
+    let grant = Some(format!("raw.write={}:/", bench.workspace().display()));
     for denial in &ended.1.receipt.as_ref().unwrap().denied {
         let told = (denial.reason.as_str(), denial.grant.clone());
         assert_eq!(told, ("its folder is granted for reading only", grant.clone()), "{denial:?}");

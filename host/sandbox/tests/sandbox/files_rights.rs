@@ -129,7 +129,7 @@ async fn the_deepest_of_nested_grants_holds_whatever_way_leads_there() {
     assert_eq!(bench.read("data/in.txt"), "in");
     assert_eq!(fs::read_dir(bench.workspace().join("data")).unwrap().count(), 2);
     let host = bench.workspace().join("data");
-    let grant = Some(format!("raw.files.write={}", host.display()));
+    let grant = Some(format!("raw.write={}:/data", host.display()));
     let refused = denied.iter().find(|denial| denial.target == "data/new").unwrap();
     assert_eq!((refused.operation.as_str(), &refused.grant), ("write", &grant));
 }

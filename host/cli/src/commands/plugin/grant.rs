@@ -11,14 +11,17 @@ use crate::{
     screen::{SharedScreen, Tone},
     setup, visible,
 };
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use belljar_capability::{
     Binding, GrantPart, GrantSpec, Limits, Manifest, Mount, PluginGrant, SecretGrant, SpecError,
     Surroundings,
 };
-use belljar_sandbox::PluginFolder;
+use belljar_sandbox::{MountError, PluginFolder, check_grantable};
 use belljar_workspace::{Change, Expected, Flags, GrantStore, Places};
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 pub(super) async fn grant(arguments: GrantArguments, screen: &SharedScreen) -> anyhow::Result<u8> {
     let GrantArguments { name, specs, dev, yes, world } = arguments;
@@ -113,31 +116,13 @@ fn dev_folder(name: &str, path: &Path) -> anyhow::Result<PathBuf> {
     folder_of(path).with_context(|| format!("there is no folder for `{}`", path.display()))
 }
 
-/// What a grant would open that nothing may: the system's own state and Belljar's own folders,
-/// wherever links lead.
+/// Whether a folder may be granted, wherever links lead. One that is not there yet is looked at when
+/// it is opened.
 fn check_folder(mount: &Mount, places: &Places) -> anyhow::Result<()> {
-    let shown = mount.host.display();
-    // One that is not there yet is looked at when it is opened.
-    let Ok(real) = mount.host.canonicalize() else { return Ok(()) };
-    if ["/proc", "/sys", "/dev"].iter().any(|state| real.starts_with(state)) {
-        bail!(
-            "`{shown}` leads to `{}`, which shows the system's own state instead of files, so it \
-             cannot be granted: grant a folder of a disk",
-            real.display()
-        );
+    match check_grantable(&mount.host, &places.folders()) {
+        Err(MountError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+        checked => Ok(checked?),
     }
-    if !real.is_dir() {
-        bail!("`{shown}` is not a folder: grant the folder that it lies in");
-    }
-    let Places { config, data, state, cache } = places;
-    for own in [config, data, state, cache] {
-        if own.canonicalize().is_ok_and(|own| real.starts_with(own)) {
-            bail!(
-                "`{shown}` is a folder of Belljar's own, which no plugin gets: grant another one"
-            );
-        }
-    }
-    Ok(())
 }
 
 /// All that a yes gives, with what is new marked.
