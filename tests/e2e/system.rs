@@ -39,6 +39,7 @@ pub(crate) fn spawn_traced(command: &mut Command) -> i32 {
     };
     // SAFETY: between fork and exec it makes one system call, and touches no memory.
     unsafe { command.pre_exec(trace_me) };
+    #[expect(clippy::zombie_processes, reason = "`wait_for_group` waits for it and its threads")]
     let child = command.spawn().unwrap_or_else(|error| {
         panic!("this test needs `ptrace`, and this machine does not let it trace a child: {error}")
     });
