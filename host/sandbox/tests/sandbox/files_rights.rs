@@ -169,7 +169,10 @@ async fn a_folder_elsewhere_appears_where_its_grant_says() {
     grant.read.retain(|folder| folder.guest.is_none());
     let sandbox = bench.raw_with(grant).await;
     let notice = &sandbox.notices()[0];
-    assert!(notice.starts_with("the plugin `raw` goes without a folder"), "{notice}");
+    assert!(
+        notice.starts_with("the plugin `raw` does not get all that its grant says"),
+        "{notice}"
+    );
     let (answers, _) = steps(&sandbox, json!([{"do": "preopens"}])).await;
     assert_eq!(answers, [json!({"ok": ["/", "/tmp"]})]);
 }

@@ -315,7 +315,10 @@ async fn a_grant_that_cannot_be_given_gives_nothing_and_hides_nothing() {
         let sandbox = open_own(&bench, grants).await;
         assert!(sandbox.tools().iter().any(|tool| &*tool.name == "hostile__count"));
         let [notice] = sandbox.notices() else { panic!("{:?}", sandbox.notices()) };
-        assert!(notice.contains("so the plugin gets nothing") && notice.contains(says), "{notice}");
+        assert!(
+            notice.contains("does not get all that its grant says") && notice.contains(says),
+            "{notice}"
+        );
         assert_eq!(info(&sandbox, "hostile").granted.unwrap().mounts, []);
         let report = run(&sandbox, "hostile__read_path", json!({"path": "a.txt"})).await;
         assert!(report.outcome.is_err(), "{report:?}");

@@ -30,7 +30,7 @@ struct Listed<'a> {
     imports: &'a [String],
     /// Why it was not taken.
     reason: Option<String>,
-    /// Why its grant cannot be given.
+    /// What of its grant cannot be given, and why.
     grant_problem: Option<String>,
     /// What the file was before still serves.
     serves_earlier: bool,
