@@ -70,6 +70,8 @@ pub struct Granted {
     pub net_asked: Option<Vec<NetGrant>>,
     pub env: Vec<(String, String)>,
     pub secrets: Vec<SecretGrant>,
+    /// All secrets that were granted, asked for or not: what its calls say is kept free of them.
+    pub redacted: Vec<SecretGrant>,
     pub limits: Limits,
 }
 
@@ -163,6 +165,7 @@ impl PluginGrant {
             net_asked: None,
             env: self.env.iter().filter_map(variable).collect(),
             secrets: self.secrets.clone(),
+            redacted: self.secrets.clone(),
             limits: defaults.with(&self.limits),
         };
         Ok(match manifest {
@@ -265,6 +268,7 @@ impl Granted {
                     })
                 })
                 .collect(),
+            redacted: self.redacted,
             deny: self.deny,
             limits: self.limits,
         }

@@ -229,7 +229,7 @@ impl Prepared {
     ) -> CallOutcome<Result<ToolOutput, ToolError>> {
         let limits = &world.granted.limits;
         let outside = &self.inner.outside;
-        let redactor = Redactor::of_grants(&world.granted.secrets, &outside.secrets).map(Arc::new);
+        let redactor = Redactor::of_grants(&world.granted.redacted, &outside.secrets).map(Arc::new);
         let observer = match &redactor {
             Some(redactor) => redaction::observer(redactor, observer),
             None => observer,
