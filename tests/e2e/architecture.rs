@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
             "belljar-sandbox",
             "belljar-workspace",
             "belljar-plugins",
+            "belljar-test-guests",
         ],
     ),
 ];

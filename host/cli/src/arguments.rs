@@ -63,6 +63,10 @@ pub(crate) enum Command {
     /// List, show and remove sessions
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// Attack this very build on this machine with hostile plugins
+    Selftest(SelftestArguments),
+    /// Tell what is set up, what is missing and what mends it
+    Doctor(DoctorArguments),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
     /// Compile a component, for the program itself
@@ -189,6 +193,38 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each case is an attack by a plugin that is part of this program, and what must come
+of it; after each, the next call must be served and nothing be left behind. No
+network and no account is needed, and nothing of yours is read or written.
+
+Exit codes: 0 all cases held, 1 one did not.")]
+pub(crate) struct SelftestArguments {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each line is `ok`, `note` or `problem`, with the line that mends it. No plugin is
+started, no key is shown, nothing is changed.
+
+Exit codes: 0 no problem, 1 a problem.")]
+pub(crate) struct DoctorArguments {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// The folder to work in (default: the current one)
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) plugins: PluginArguments,
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 /// The program with the arguments of this process.
 pub fn main() -> ExitCode {
+    belljar_sandbox::raise_open_files();
     run_from(std::env::args_os())
 }
 
@@ -75,6 +76,8 @@ fn run_command(command: Command, screen: &SharedScreen) -> u8 {
         Command::Trust(arguments) => on_runtime(commands::trust(arguments, screen.clone())),
         Command::Audit(arguments) => commands::audit(&arguments, screen),
         Command::Sessions(command) => on_runtime(commands::sessions(command, screen.clone())),
+        Command::Selftest(arguments) => on_runtime(commands::selftest(arguments, screen.clone())),
+        Command::Doctor(arguments) => on_runtime(commands::doctor(arguments, screen.clone())),
     };
     ended.unwrap_or_else(|error| {
         // The one place where an error that ends a command is printed.

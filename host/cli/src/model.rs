@@ -16,7 +16,7 @@ const DEFAULTS: [(&str, &str, &str); 2] =
     [("ANTHROPIC_API_KEY", "anthropic", "claude-sonnet-5"), ("OPENAI_API_KEY", "openai", "gpt-5")];
 
 /// Servers on this machine that are looked for where there is no key either.
-const LOCAL: [(&str, &str); 2] =
+pub(crate) const LOCAL: [(&str, &str); 2] =
     [("ollama", "http://127.0.0.1:11434/v1"), ("llama.cpp", "http://127.0.0.1:8080/v1")];
 
 /// Said where nothing sets a model: exactly three lines.
@@ -24,6 +24,11 @@ pub(crate) const NONE_SET: &str = "\
 no model is set, and none was found; `belljar demo` needs none. To set one:
   set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama or llama.cpp's server on this machine;
   or name it: `--model PROVIDER/NAME`, BELLJAR_MODEL, or `model = \"PROVIDER/NAME\"` in config.toml";
+
+/// The variables that a key may stand in, of the providers that are built in.
+pub(crate) fn key_variables() -> Vec<String> {
+    built_in_providers().into_iter().filter_map(|provider| provider.api_key_env).collect()
+}
 
 /// A model, and what a person should know about how it was chosen.
 #[derive(Debug)]

@@ -197,7 +197,7 @@ pub(crate) async fn sandbox(opening: Opening<'_>) -> anyhow::Result<Opened> {
         home: std::env::home_dir(),
         policy: Policy { mode, rules },
         limits: Limits::default(),
-        engine: EngineSettings::default(),
+        engine: EngineSettings::for_this_process(&Limits::default()),
         outside: Outside::default(),
         compiler: Compiler::this_program(&[COMPILE]),
         observer: CompileObserver::new(move |text| told.lock().toned(Tone::Faint, text)),

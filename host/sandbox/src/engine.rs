@@ -50,17 +50,43 @@ const HOST_STACK: usize = 512 << 10;
 const MOST_PARTS: u32 = 1_000;
 const MEMORY_RESERVATION: u64 = 4 << 30;
 
+/// Where the memories of calls come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memories {
+    /// From a pool that was laid out when the engine started.
+    Pooled,
+    /// Made for each call.
+    OnDemand,
+}
+
+/// Starts an engine and drops it again, to see whether it does and how.
+///
+/// # Errors
+///
+/// It does not start.
+pub fn try_engine(settings: EngineSettings, limits: &Limits) -> Result<Memories, SandboxError> {
+    engine_and_memories(settings, limits).map(|(_, memories)| memories)
+}
+
 /// Makes the engine. Where the address space for the pool cannot be had (a `ulimit -v`, a small
 /// container), memories are made on demand instead: slower, equally safe.
 pub(crate) fn engine(settings: EngineSettings, largest: &Limits) -> Result<Engine, SandboxError> {
+    engine_and_memories(settings, largest).map(|(engine, _)| engine)
+}
+
+fn engine_and_memories(
+    settings: EngineSettings,
+    largest: &Limits,
+) -> Result<(Engine, Memories), SandboxError> {
     if settings.pooling {
         let mut config = config(settings);
         config.allocation_strategy(pool(settings.calls_in_flight, largest));
         if let Ok(engine) = Engine::new(&config) {
-            return Ok(engine);
+            return Ok((engine, Memories::Pooled));
         }
     }
-    Engine::new(&config(settings)).map_err(SandboxError::Engine)
+    let engine = Engine::new(&config(settings)).map_err(SandboxError::Engine)?;
+    Ok((engine, Memories::OnDemand))
 }
 
 /// The engine of a process that only compiles: what it makes fits the other.

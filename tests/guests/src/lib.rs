@@ -20,6 +20,29 @@ pub struct Embedded {
 
 const GUESTS: [Embedded; 5] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
+/// A guest that is written in the text format of components. It has one tool, `probe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// What it does.
+    pub name: &'static str,
+    pub bytes: &'static [u8],
+}
+
+/// All text-format guests.
+pub const TEXTS: &[Text] = &include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+
+/// The text-format guest of a name.
+///
+/// # Panics
+///
+/// There is none.
+pub fn text(name: &str) -> &'static [u8] {
+    match TEXTS.iter().find(|text| text.name == name) {
+        Some(text) => text.bytes,
+        None => panic!("there is no text-format guest `{name}`"),
+    }
+}
+
 /// One tool for each kind of attack.
 pub const HOSTILE: Embedded = GUESTS[0];
 

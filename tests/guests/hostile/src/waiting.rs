@@ -7,12 +7,45 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use wasip2::{clocks::monotonic_clock, io::poll};
 
 /// Sleeps for a year.
 #[tool(read_only)]
 fn sleep_for_ever() -> &'static str {
     thread::sleep(Duration::from_secs(365 * 24 * 60 * 60));
     "slept"
+}
+
+/// Sleeps for a year, a little at a time.
+#[tool(read_only)]
+fn sleep_in_pieces() -> &'static str {
+    for _ in 0..365 * 24 * 60 * 60 * 1_000_u64 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    "slept"
+}
+
+/// Waits for the last moment that the clock knows.
+#[tool(read_only)]
+fn wait_for_the_end() -> &'static str {
+    monotonic_clock::subscribe_instant(u64::MAX).block();
+    "the end has come"
+}
+
+/// Waits for the first of a thousand moments, none of which comes.
+#[tool(read_only)]
+fn wait_for_many() -> String {
+    let year = 365 * 24 * 60 * 60 * 1_000_000_000;
+    let clocks: Vec<_> =
+        (0..1_000).map(|more| monotonic_clock::subscribe_duration(year + more)).collect();
+    let list: Vec<_> = clocks.iter().collect();
+    format!("{} are ready", poll::poll(&list).len())
+}
+
+/// Waits for nothing at all.
+#[tool(read_only)]
+fn wait_for_nothing() -> String {
+    format!("{} are ready", poll::poll(&[]).len())
 }
 
 #[derive(Deserialize, JsonSchema)]
