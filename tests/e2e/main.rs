@@ -8,18 +8,22 @@ mod bad_input;
 mod call;
 mod demo;
 mod dependencies;
+mod doctor;
 mod grants;
 #[cfg(target_os = "linux")]
 mod kills;
 mod loading;
+mod orders;
 mod plugin_commands;
 mod plugins;
 mod run;
+mod selftest;
 mod support;
 #[cfg(target_os = "linux")]
 mod system;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod threats;
 #[cfg(target_os = "linux")]
 mod trace;
 mod trust;

@@ -155,3 +155,111 @@ fn hostile_words_are_shown_and_not_obeyed() {
         }
     }
 }
+
+/// Escape sequences, controls, bidirectional and zero-width characters.
+const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;t\u{7}\u{202e}x\u{2066}\u{200b}\u{9b}31m\r\u{8}\u{feff}";
+
+fn has_no_hostile_character(text: &str) {
+    let acting = text.chars().find(|c| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
+    });
+    assert_eq!(acting, None, "{text:?}");
+}
+
+/// Results, errors, logs, shown output, file names and plugin names, for people and as events.
+#[test]
+fn hostile_words_in_every_output_are_shown_and_not_obeyed() {
+    let machine = Machine::new();
+    machine.write_at("plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    machine.write_at(&format!("plugins/{}.wasm", HOSTILE.replace('/', "")), "no plugin");
+    machine.write(&HOSTILE.replace('/', ""), HOSTILE);
+    let plugins = machine.path("plugins").display().to_string();
+    let fail = json!({"kind": "failed", "message": HOSTILE});
+    let print = json!({"stdout": HOSTILE, "stderr": HOSTILE, "log": HOSTILE, "emit": HOSTILE});
+    let turns = [
+        calls("hostile__fail", fail.clone()),
+        calls("hostile__print", print.clone()),
+        calls("hostile__hostile_words", json!({})),
+        calls("list_directory", json!({})),
+        calls(HOSTILE, json!({HOSTILE: HOSTILE})),
+        calls("hostile__panic", json!({})),
+        says(HOSTILE),
+    ];
+    let model = machine.script(&turns);
+    for format in ["text", "json", "stream-json"] {
+        let ended =
+            machine.run(["run", "-v", "-m", &model, "--plugins", &plugins, "-o", format, HOSTILE]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        has_no_hostile_character(&ended.stderr);
+        // As text, the answer goes to a pipe as it is; at a terminal it does not, which the tests
+        // of the screen show.
+        if format != "text" {
+            has_no_hostile_character(&ended.stdout);
+        }
+    }
+    for (tool, arguments) in [("hostile__fail", fail), ("hostile__print", print)] {
+        let arguments = arguments.to_string();
+        let ended = machine.run(["call", "-v", "--plugins", &plugins, tool, &arguments]);
+        has_no_hostile_character(&ended.stderr);
+    }
+}
+
+/// Traps, refusals and files that are no plugins, as the model reads them.
+#[test]
+fn no_failure_tells_the_model_of_this_machine() {
+    let machine = Machine::new();
+    machine.write_at("plugins/hostile.wasm", belljar_test_guests::HOSTILE.bytes);
+    machine.write_at("plugins/broken.wasm", b"\0asm\x0d\0\x01\0broken");
+    machine.write("a.txt", "x");
+    let plugins = machine.path("plugins").display().to_string();
+    let outside = machine.path("secret").display().to_string();
+    let read = |path: &str| json!({"path": path});
+    let turns = [
+        calls("hostile__panic", json!({})),
+        calls("hostile__abort", json!({})),
+        calls("hostile__recurse", json!({})),
+        calls("hostile__exit", json!({"code": 1})),
+        calls("hostile__read_path", read("a.txt")),
+        calls("hostile__look_around", json!({})),
+        calls("read_file", read("missing.txt")),
+        calls("read_file", read("../secret")),
+        calls("list_directory", read("..")),
+        calls("write_file", json!({"path": ".git/config", "content": "x"})),
+        calls("broken__tool", json!({})),
+        calls("read_file", read("a.txt")),
+        says("done"),
+    ];
+    machine.write_at("secret", "x");
+    let model = machine.script(&turns);
+    let ended = machine.run([
+        "run",
+        "-m",
+        &model,
+        "--plugins",
+        &plugins,
+        "-o",
+        "stream-json",
+        "--permission-mode",
+        "bypass",
+        "--max-turns",
+        "50",
+        "look",
+    ]);
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let events = ended.events();
+    let results = of_type(&events, "tool_result");
+    assert_eq!(results.len(), turns.len() - 1);
+    let root = machine.path("").display().to_string();
+    let root = root.trim_end_matches('/');
+    let home = std::env::var("HOME").unwrap_or_default();
+    let loose = [root, &outside, "wasm backtrace", "stack backtrace", "0x", "/rustc/", ".cargo"];
+    for result in results {
+        let text = result.to_string();
+        for loose in loose {
+            assert!(!text.contains(loose), "`{loose}` in {text}");
+        }
+        assert!(home.len() < 2 || !text.contains(&home), "{text}");
+    }
+}

@@ -9,6 +9,7 @@ mod case;
 mod cases;
 mod kinds;
 mod levels;
+mod server;
 mod stage;
 
 use crate::{

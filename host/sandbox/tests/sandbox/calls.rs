@@ -278,3 +278,33 @@ async fn a_guest_that_only_calls_the_host_sees_a_cancel_too() {
         assert_eq!(text(&run(&sandbox, "hostile__count", json!({})).await), "1");
     }
 }
+
+/// JSON so deep that reading it by recursion would end the host's own stack.
+#[tokio::test]
+async fn deep_json_is_refused_or_passed_on_whole() {
+    let bench = Bench::new();
+    let sandbox = bench.hostile(Limits::default()).await;
+    for depth in [50, 127, 128, 1_000, 1_000_000] {
+        let deep = |open: &str, close: &str| {
+            format!("{{\"text\": {}1{}}}", open.repeat(depth), close.repeat(depth))
+        };
+        for text in [deep("[", "]"), deep("{\"a\":", "}")] {
+            let call = ToolCall {
+                id: "1".into(),
+                tool: "hostile__print".into(),
+                arguments: Arguments::parse(&text),
+            };
+            let kind = match sandbox.prepare(&call) {
+                Ok(prepared) => {
+                    let report = prepared.run(None, ignore(), CancellationToken::new()).await;
+                    // The guest takes no such argument, and reads by recursion too.
+                    kind(&report)
+                }
+                Err(error) => error.kind,
+            };
+            let expected = [ToolErrorKind::InvalidArguments, ToolErrorKind::Trap];
+            assert!(expected.contains(&kind), "{depth}: {kind}");
+        }
+    }
+    assert_eq!(text(&run(&sandbox, "hostile__count", json!({})).await), "1");
+}

@@ -4,6 +4,7 @@
 mod calls;
 mod computing;
 mod files;
+mod http;
 mod loading;
 mod memory;
 mod output;
@@ -18,6 +19,7 @@ pub(super) fn all() -> Vec<Case> {
         memory::cases(),
         output::cases(),
         files::cases(),
+        http::cases(),
         loading::cases(),
         calls::cases(),
         trust::cases(),

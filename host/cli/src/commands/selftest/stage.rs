@@ -4,7 +4,7 @@
 use anyhow::Context as _;
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    BundledPlugin, EngineSettings, PluginFolder, Policy, Sandbox, SandboxConfig,
+    BundledPlugin, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
 };
 use belljar_test_guests::{HOSTILE, NOOP};
 use belljar_types::{
@@ -92,6 +92,7 @@ impl Stage {
             policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
             limits: self.limits,
             engine: EngineSettings { calls_in_flight: 32, ..EngineSettings::default() },
+            outside: Outside::default(),
         }
     }
 
