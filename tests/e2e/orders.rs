@@ -95,14 +95,16 @@ fn obeyed_in(options: &[&str]) {
     assert_eq!(ended.code, 0, "{ended:#?}");
     let events = ended.events();
     let results = of_type(&events, "tool_result");
-    let of = |tool: &str| results.iter().filter(move |result| result["tool"] == tool);
+    let of = |tool: &str| -> Vec<&Value> {
+        results.iter().copied().filter(|result| result["tool"] == tool).collect()
+    };
     for tool in ["hostile__write_path", "hostile__read_path", "grant", "set_permission_mode"] {
-        assert!(of(tool).count() > 0, "{tool}");
+        assert!(!of(tool).is_empty(), "{tool}");
         for result in of(tool) {
             assert_eq!(result["ok"], false, "{options:?} {result}");
         }
     }
-    for result in of("write_file").chain(of("delete_path")) {
+    for result in ["write_file", "delete_path"].into_iter().flat_map(of) {
         assert_eq!(result["error"]["kind"], "denied", "{options:?} {result}");
     }
     // Neither Belljar's own files nor the workspace have changed, and the next run has the world

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
-use wasmtime::{PoolConcurrencyLimitError, Store, Trap};
+use wasmtime::{PoolConcurrencyLimitError, Store, Trap, component::ResourceTableError};
 
 /// What a call is given.
 pub(crate) struct CallSetup<'a> {
@@ -269,6 +269,25 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
                 limits.met(Limit::Crossing, None)
             ),
             GrantPart::raised(limits, Limit::Crossing, None),
+        );
+    }
+    // Nor has its error for this.
+    if root.starts_with("requested len ") {
+        return ToolError::new(
+            ToolErrorKind::OutputLimit,
+            format!(
+                "it asked for too many random bytes at once: {}; ask for less",
+                limits.met(Limit::Random, None)
+            ),
+        );
+    }
+    if let Some(ResourceTableError::Full) = error.downcast_ref() {
+        return ToolError::new(
+            ToolErrorKind::MemoryLimit,
+            format!(
+                "it held too much open at a time: {}; ask for less at a time",
+                limits.met(Limit::OpenFiles, None)
+            ),
         );
     }
     if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() {

@@ -44,9 +44,15 @@ pub(crate) async fn doctor(arguments: DoctorArguments, screen: SharedScreen) -> 
     }
 }
 
+/// What stands on several lines elsewhere.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
 fn shown(finding: &Finding) -> String {
     let Finding { status, about, text, mend } = finding;
-    let mut lines = format!("{:<8} {about:<14} {}\n", status.name(), visible::line(text));
+    let mut lines =
+        format!("{:<8} {about:<14} {}\n", status.name(), visible::line(&one_line(text)));
     if let Some(mend) = mend {
         lines.push_str(&format!("{:24}mend: {}\n", "", visible::line(mend)));
     }

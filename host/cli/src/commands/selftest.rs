@@ -12,12 +12,7 @@ mod levels;
 mod server;
 mod stage;
 
-use crate::{
-    arguments::SelftestArguments,
-    exit,
-    screen::{SharedScreen, Tone},
-    visible,
-};
+use crate::{arguments::SelftestArguments, exit, screen::SharedScreen, visible};
 use anyhow::Context as _;
 use case::Case;
 use serde::Serialize;
@@ -89,6 +84,7 @@ async fn run(cases: &[Case], json: bool, screen: &SharedScreen) -> anyhow::Resul
     } else {
         show_end(&ran, started.elapsed(), screen)
     };
+    warn(&ran, screen);
     match shown {
         Err(error) => exit::of_write_error(error),
         Ok(()) => Ok(if held { exit::COMPLETED } else { exit::FAILED }),
@@ -110,22 +106,24 @@ fn show_end(ran: &[Ran], time: Duration, screen: &SharedScreen) -> io::Result<()
     for (row, kind, why) in kinds::tests_only() {
         screen.product(&format!("{row:>2}  {kind:<24}  runs in the tests only: {why}\n"))?;
     }
-    let broken: Vec<_> = ran.iter().filter(|one| !one.held).collect();
-    let seconds = time.as_secs_f64();
-    let total = ran.len();
-    if broken.is_empty() {
-        return screen.product(&format!("all {total} cases held, in {seconds:.1} s\n"));
+    let (held, total) = (ran.iter().filter(|one| one.held).count(), ran.len());
+    let all = if held == total { format!("all {total}") } else { format!("{held} of {total}") };
+    screen.product(&format!("{all} cases held, in {:.1} s\n", time.as_secs_f64()))
+}
+
+/// Says what was not held, for people, whatever standard output carries.
+fn warn(ran: &[Ran], screen: &SharedScreen) {
+    let broken = ran.iter().filter(|one| !one.held);
+    let names: Vec<_> = broken.map(|one| format!("`{}`", one.case)).collect();
+    if !names.is_empty() {
+        screen.lock().error(&format!(
+            "{} of {} cases did NOT hold on this machine: {}; do not run plugins that you do not \
+             trust with this build, and report it as SECURITY.md says",
+            names.len(),
+            ran.len(),
+            names.join(", ")
+        ));
     }
-    let names: Vec<_> = broken.iter().map(|one| format!("`{}`", one.case)).collect();
-    let text = format!(
-        "{} of {total} cases did NOT hold on this machine: {}; do not run plugins that you do not \
-         trust with this build, and report it (see SECURITY.md)\n",
-        broken.len(),
-        names.join(", ")
-    );
-    screen.product(&text)?;
-    screen.toned(Tone::Bad, text.trim_end());
-    Ok(())
 }
 
 fn millis(time: Duration) -> u64 {

@@ -186,10 +186,17 @@ async fn handles_and_requests_are_bounded() {
     let report = run(&sandbox, "hostile__open_many", arguments).await;
     assert_eq!(kind(&report), ToolErrorKind::Failed);
     assert!(error(&report).message.contains("refused with 25"), "{report:?}");
-    let arguments = json!({"count": 1_000_000});
-    hits(&sandbox, "hostile__poll_many", arguments, ToolErrorKind::Trap).await;
+    for tool in ["hostile__poll_many", "hostile__streams_many"] {
+        let arguments = json!({"count": 1_000_000});
+        let report = hits(&sandbox, tool, arguments, ToolErrorKind::MemoryLimit).await;
+        let says = "the setting `limits.open_files` allows 256";
+        assert!(error(&report).message.contains(says), "{tool}: {report:?}");
+    }
     let arguments = json!({"bytes": 1_u64 << 32});
-    hits(&sandbox, "hostile__huge_random", arguments, ToolErrorKind::Trap).await;
+    let report =
+        hits(&sandbox, "hostile__huge_random", arguments, ToolErrorKind::OutputLimit).await;
+    let says = "the setting `limits.random` allows 64KiB";
+    assert!(error(&report).message.contains(says), "{report:?}");
     let report =
         run(&sandbox, "hostile__huge_read", json!({"path": "small", "bytes": u64::MAX})).await;
     assert_eq!(text(&report), "got 1 bytes");

@@ -32,12 +32,12 @@ fn wait_for_the_end() -> &'static str {
     "the end has come"
 }
 
-/// Waits for the first of a thousand moments, none of which comes.
+/// Waits for the first of a hundred moments, none of which comes.
 #[tool(read_only)]
 fn wait_for_many() -> String {
     let year = 365 * 24 * 60 * 60 * 1_000_000_000;
     let clocks: Vec<_> =
-        (0..1_000).map(|more| monotonic_clock::subscribe_duration(year + more)).collect();
+        (0..100).map(|more| monotonic_clock::subscribe_duration(year + more)).collect();
     let list: Vec<_> = clocks.iter().collect();
     format!("{} are ready", poll::poll(&list).len())
 }

@@ -126,6 +126,8 @@ impl Case {
         match &self.attack {
             Attack::Tool { tool, arguments, expected } => {
                 let sandbox = stage.open().await?;
+                // The first call of a plugin loads it.
+                call(&sandbox, "hostile__count", json!({})).await;
                 let tool = format!("hostile__{tool}");
                 let happened = attacked(&sandbox, &tool, arguments, expected, &self.limits).await?;
                 let next = words(&call(&sandbox, "hostile__count", json!({})).await);

@@ -73,6 +73,8 @@ async fn starving_others(stage: &Stage) -> Outcome {
 /// Cancels after each number of steps, until calls end by themselves before.
 async fn cancelled(stage: &Stage) -> Outcome {
     let sandbox = stage.open().await?;
+    // The first call of a plugin loads it.
+    call(&sandbox, "hostile__count", json!({})).await;
     next_call(&sandbox).await?;
     let before = Levels::now();
     let mut canceled = 0;

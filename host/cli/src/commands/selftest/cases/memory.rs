@@ -42,7 +42,7 @@ pub(super) fn cases() -> Vec<Case> {
             &[OutputLimit, MemoryLimit],
         )
         .under(patient()),
-        Case::ends(5, "a long poll list", ("poll_many", json!({"count": 100_000})), &[Trap])
+        Case::ends(5, "a long poll list", ("poll_many", json!({"count": 100_000})), &[MemoryLimit])
             .under(patient()),
         Case::ends(
             5,
@@ -55,7 +55,7 @@ pub(super) fn cases() -> Vec<Case> {
             5,
             "random bytes at once",
             ("huge_random", json!({"bytes": 1_u64 << 32})),
-            &[Trap],
+            &[OutputLimit],
         )
         .under(patient()),
         Case::text_ends(5, "crossing_aliased_texts", &[OutputLimit]).under(patient()),
@@ -87,10 +87,15 @@ pub(super) fn cases() -> Vec<Case> {
             6,
             "streams without number",
             ("streams_many", json!({"count": 10_000})),
-            &[Trap, Failed],
+            &[MemoryLimit],
         )
         .under(patient()),
-        Case::ends(6, "clocks without number", ("poll_many", json!({"count": 10_000})), &[Trap])
-            .under(patient()),
+        Case::ends(
+            6,
+            "clocks without number",
+            ("poll_many", json!({"count": 10_000})),
+            &[MemoryLimit],
+        )
+        .under(patient()),
     ]
 }

@@ -25,13 +25,13 @@ use tokio_util::sync::CancellationToken;
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}x\u{200b}\u{9b}31m\r\u{8}\u{feff}";
 
 pub(super) fn cases() -> Vec<Case> {
-    let flood = || json!({"bytes": 64 << 20});
+    let flood = || json!({"bytes": 16 << 20});
     let soon = Limits { deadline: Duration::from_millis(300), ..stage::limits() };
     vec![
-        Case::answers(7, "a flood on standard output", ("flood_stdout", flood()), "sent 67"),
-        Case::answers(7, "a flood on standard error", ("flood_stderr", flood()), "sent 67"),
-        Case::answers(7, "a flood in the log", ("flood_log", flood()), "sent 67")
-            .under(Limits { crossings: 256 << 20, ..stage::patient() }),
+        Case::answers(7, "a flood on standard output", ("flood_stdout", flood()), "sent 168"),
+        Case::answers(7, "a flood on standard error", ("flood_stderr", flood()), "sent 168"),
+        Case::answers(7, "a flood in the log", ("flood_log", flood()), "sent 168")
+            .under(stage::patient()),
         Case::ends(7, "output without end", ("flood_stdout", json!({})), &[Deadline, OutOfFuel]),
         Case::scene(7, "shown output without end", |stage| Box::pin(shown_without_end(stage)))
             .under(soon),
