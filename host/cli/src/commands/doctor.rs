@@ -6,6 +6,7 @@
 mod finding;
 mod folders;
 mod machine;
+mod plugins;
 mod settings;
 
 use crate::{arguments::DoctorArguments, exit, screen::SharedScreen, visible};
@@ -25,8 +26,10 @@ pub(crate) async fn doctor(arguments: DoctorArguments, screen: SharedScreen) -> 
     let mut findings = vec![machine::version()];
     match Places::from_env() {
         Ok(places) => {
-            findings.extend(settings::findings(&places, &arguments).await);
-            findings.extend(folders::findings(&places, &arguments.plugins));
+            let settings = settings::read(&places, &arguments).await;
+            findings.extend(folders::findings(&places));
+            findings.extend(plugins::findings(&places, &arguments.plugins.folders, &settings));
+            findings.splice(1..1, settings.findings);
         }
         Err(error) => findings.push(Finding::problem("folders", error.to_string())),
     }

@@ -1,16 +1,14 @@
-//! Belljar's own folders, the compile cache and the folders of plugins. Looks at metadata and at
-//! the first bytes of files; runs and makes nothing.
+//! Belljar's own folders and the compile cache. Looks at metadata, and makes nothing.
 
 use super::finding::Finding;
-use crate::arguments::PluginArguments;
 use belljar_workspace::Places;
 use std::{
     fs::{self, Metadata},
-    io::{self, Read},
+    io,
     path::Path,
 };
 
-pub(super) fn findings(places: &Places, plugins: &PluginArguments) -> Vec<Finding> {
+pub(super) fn findings(places: &Places) -> Vec<Finding> {
     let own = [
         ("configuration", &places.config),
         ("data", &places.data),
@@ -20,10 +18,6 @@ pub(super) fn findings(places: &Places, plugins: &PluginArguments) -> Vec<Findin
     let mut findings: Vec<_> = own.map(|(what, path)| own_folder(what, path)).into();
     findings.push(private("sessions", &places.sessions()));
     findings.push(compile_cache(&places.cache.join("components")));
-    let bundled: Vec<_> = belljar_plugins::bundled().iter().map(|plugin| plugin.name).collect();
-    findings.push(Finding::ok("plugins", format!("bundled: {}", bundled.join(", "))));
-    findings.extend(plugins.folders.iter().map(|folder| plugin_folder(folder, Asked::Named)));
-    findings.push(plugin_folder(&places.plugins(), Asked::No));
     findings
 }
 
@@ -138,56 +132,4 @@ fn mebibytes(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
     let size = bytes as f64 / f64::from(1 << 20);
     format!("{size:.1} MiB")
-}
-
-/// Whether a person named the folder on the command line, which allows what is in it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Named,
-    No,
-}
-
-fn plugin_folder(path: &Path, asked: Asked) -> Finding {
-    let shown = path.display();
-    let entries = match fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && asked == Asked::No => {
-            return Finding::ok("plugins", format!("`{shown}`: none yet"));
-        }
-        Err(error) => {
-            return Finding::problem("plugins", format!("`{shown}` cannot be read: {error}"))
-                .mended_by(format!("mkdir -p '{shown}'"));
-        }
-        Ok(entries) => entries,
-    };
-    let (mut components, mut refused) = (0, Vec::new());
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_wasm = Path::new(&name).extension().is_some_and(|extension| extension == "wasm");
-        if name.starts_with('.') || !is_wasm {
-            continue;
-        }
-        if is_component(&entry.path()) {
-            components += 1
-        } else {
-            refused.push(format!("`{name}`"))
-        }
-    }
-    let mut text = format!("`{shown}`: {components} components");
-    if asked == Asked::Named {
-        text.push_str(", offered since the folder was named");
-    }
-    if refused.is_empty() {
-        return Finding::ok("plugins", text);
-    }
-    text.push_str(&format!("; no component: {}", refused.join(", ")));
-    Finding::note("plugins", text).mended_by("belljar tools, which says why for each file")
-}
-
-/// By its first bytes. A pipe or a device in the place of a file is not opened.
-fn is_component(path: &Path) -> bool {
-    const COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
-    let mut head = [0; 8];
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
-        && fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
-        && head == COMPONENT
 }

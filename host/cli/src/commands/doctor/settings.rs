@@ -3,43 +3,60 @@
 use super::finding::Finding;
 use crate::{arguments::DoctorArguments, model, setup};
 use belljar_model::models_at;
-use belljar_workspace::{Config, Flags, Places, Workspace};
+use belljar_workspace::{Config, Flags, Places, Sources, Workspace};
+use std::path::PathBuf;
 
-pub(super) async fn findings(places: &Places, arguments: &DoctorArguments) -> Vec<Finding> {
-    let (workspace, mut findings) = workspace(arguments);
-    let file = arguments.plugins.config.clone().unwrap_or_else(|| places.config_file());
-    let shown = file.display();
-    let loaded =
-        setup::configuration(places, &arguments.plugins, workspace.as_ref(), Flags::default());
-    let config = match loaded {
-        Ok(loaded) => {
-            findings.push(match file.try_exists() {
-                Ok(true) => Finding::ok("configuration", format!("`{shown}` is read")),
-                _ => Finding::ok(
-                    "configuration",
-                    format!("none: the defaults hold, and `{shown}` is where it would be"),
-                ),
-            });
-            let notices = loaded.notices.into_iter();
-            findings.extend(notices.map(|notice| Finding::note("configuration", notice)));
-            loaded.config
-        }
-        Err(error) => {
-            findings.push(
-                Finding::problem("configuration", format!("{error:#}"))
-                    .mended_by(format!("change or remove what is named in `{shown}`")),
-            );
-            // What follows is looked at as if there were none.
-            Config::default()
-        }
-    };
-    findings.extend(keys());
-    findings.extend(local_servers().await);
-    findings.push(chosen_model(&config).await);
-    findings
+/// What is set, as far as it could be read.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    pub(super) config: Config,
+    /// The folder of plugins that a trusted workspace brings.
+    pub(super) workspace_plugins: Option<PathBuf>,
+    pub(super) findings: Vec<Finding>,
 }
 
-fn workspace(arguments: &DoctorArguments) -> (Option<Workspace>, Vec<Finding>) {
+pub(super) async fn read(places: &Places, arguments: &DoctorArguments) -> Settings {
+    let (workspace, finding) = workspace(arguments);
+    let file = arguments.plugins.config.clone().unwrap_or_else(|| places.config_file());
+    let shown = file.display();
+    let built_in = model::built_in_names();
+    let built_in: Vec<_> = built_in.iter().map(String::as_str).collect();
+    let loaded = belljar_workspace::load(Sources {
+        places,
+        file: arguments.plugins.config.as_deref(),
+        workspace: workspace.as_ref(),
+        built_in: &built_in,
+        environment: std::env::vars_os().collect(),
+        flags: Flags::default(),
+    });
+    let mut settings = Settings { findings: vec![finding], ..Settings::default() };
+    match loaded {
+        Ok(loaded) => {
+            settings.findings.push(Finding::ok(
+                "configuration",
+                match file.try_exists() {
+                    Ok(true) => format!("`{shown}` is read"),
+                    _ => format!("none: the defaults hold, and `{shown}` is where it would be"),
+                },
+            ));
+            let notices = loaded.notices.into_iter();
+            settings.findings.extend(notices.map(|notice| Finding::note("configuration", notice)));
+            settings.config = loaded.config;
+            settings.workspace_plugins = loaded.workspace_plugins;
+        }
+        // What follows is looked at as if there were none.
+        Err(error) => settings.findings.push(
+            Finding::problem("configuration", setup::error_chain(&error))
+                .mended_by(format!("change or remove what is named in `{shown}`")),
+        ),
+    }
+    settings.findings.extend(keys());
+    settings.findings.extend(local_servers().await);
+    settings.findings.push(chosen_model(&settings.config).await);
+    settings
+}
+
+fn workspace(arguments: &DoctorArguments) -> (Option<Workspace>, Finding) {
     match setup::workspace(arguments.workspace.as_deref()) {
         Ok(workspace) => {
             let shown = workspace.folder().display().to_string();
@@ -47,12 +64,12 @@ fn workspace(arguments: &DoctorArguments) -> (Option<Workspace>, Vec<Finding>) {
                 Some(root) => format!("`{shown}`, in the repository `{}`", root.display()),
                 None => format!("`{shown}`, in no repository"),
             };
-            (Some(workspace), vec![Finding::ok("workspace", text)])
+            (Some(workspace), Finding::ok("workspace", text))
         }
         Err(error) => {
             let finding = Finding::problem("workspace", format!("{error:#}"))
                 .mended_by("belljar doctor --workspace DIR");
-            (None, vec![finding])
+            (None, finding)
         }
     }
 }

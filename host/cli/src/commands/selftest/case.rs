@@ -205,7 +205,7 @@ fn looked_at(report: &CallReport, expected: &Expected, limits: &Limits) -> Outco
 async fn not_taken(sandbox: &Sandbox, file: &str, says: &str) -> Outcome {
     let skipped = sandbox.skipped().iter().find(|skipped| skipped.path.ends_with(file));
     let Some(skipped) = skipped else { bail!("`{file}` was taken") };
-    let reason = crate::setup::error_chain(&skipped.reason);
+    let reason = crate::setup::error_chain(&*skipped.reason);
     ensure!(reason.contains(says), "`{file}` was not taken, but since it {reason}");
     next_call(sandbox).await?;
     Ok(format!("not taken: it {reason}"))

@@ -1,10 +1,12 @@
 //! Where one case plays: a workspace, a folder beside it that nobody may see, a folder of plugins
 //! and a sandbox over them. Everything is in a temporary folder.
 
+use crate::arguments::COMPILE;
 use anyhow::Context as _;
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    BundledPlugin, EngineSettings, Outside, PluginFolder, Policy, Sandbox, SandboxConfig,
+    BundledPlugin, CompileLimits, CompileObserver, Compiler, CompilerChild, EngineSettings,
+    Outside, PluginFolder, Policy, Sandbox, SandboxConfig, Watching,
 };
 use belljar_test_guests::{HOSTILE, NOOP};
 use belljar_types::{
@@ -88,11 +90,17 @@ impl Stage {
             bundled: Vec::new(),
             folders: vec![PluginFolder { path: self.path("plugins"), named: true }],
             grants: BTreeMap::from([("hostile".to_owned(), grant)]),
+            grants_this_run: BTreeMap::new(),
             home: None,
             policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
             limits: self.limits,
             engine: EngineSettings { calls_in_flight: 32, ..EngineSettings::default() },
             outside: Outside::default(),
+            scratch: Some(self.path("scratch")),
+            own_folders: Vec::new(),
+            watch: Watching::No,
+            compiler: compiler(CompileLimits::default()),
+            observer: CompileObserver::default(),
         }
     }
 
@@ -107,6 +115,18 @@ impl Stage {
         let notices = sandbox.notices();
         anyhow::ensure!(notices.is_empty(), "the sandbox says: {}", notices.join("; "));
         Ok(sandbox)
+    }
+}
+
+/// This very program, as it compiles for everybody. Under `cargo test` the program is the tests,
+/// which compile nothing when they are started.
+pub(super) fn compiler(limits: CompileLimits) -> Compiler {
+    if cfg!(test) {
+        return Compiler::InProcess;
+    }
+    match Compiler::this_program(&[COMPILE]) {
+        Compiler::Child(child) => Compiler::Child(CompilerChild { limits, ..child }),
+        other => other,
     }
 }
 

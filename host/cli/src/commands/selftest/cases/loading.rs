@@ -5,16 +5,27 @@ use crate::commands::selftest::{
     case::{Case, Outcome, next_call},
     stage::{self, Stage, call, words},
 };
-use anyhow::ensure;
-use belljar_sandbox::{Sandbox, SandboxConfig};
-use belljar_test_guests::{HOSTILE, NOOP, Odd, odd};
+use anyhow::{bail, ensure};
+use belljar_sandbox::{CompileLimits, Sandbox, SandboxConfig};
+use belljar_test_guests::{HOSTILE, NOOP, Odd, made, odd};
 use belljar_types::Toolbox as _;
 use serde_json::json;
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
 pub(super) fn cases() -> Vec<Case> {
     let half = NOOP.bytes.len() / 2;
     vec![
+        Case::scene(19, "a huge function", |stage| {
+            Box::pin(bomb(
+                stage,
+                &made::with_module(NOOP.bytes, &made::huge_function(2_500_000), 1),
+            ))
+        }),
+        Case::scene(19, "functions without number", |stage| {
+            Box::pin(bomb(stage, &made::with_module(NOOP.bytes, &made::many_functions(300_000), 1)))
+        }),
+        Case::file(19, "components without end", ("deep.wasm", made::nested(2_000)), ""),
+        Case::file(19, "a type that doubles", ("type.wasm", made::huge_type(40)), ""),
         Case::scene(20, "flipped bytes in the cache", |stage| {
             Box::pin(forged(stage, |path| {
                 let mut bytes = fs::read(path)?;
@@ -57,6 +68,26 @@ pub(super) fn cases() -> Vec<Case> {
         Case::scene(24, "one byte changed after approval", |stage| Box::pin(changed(stage))),
         Case::scene(24, "swapped while it serves", |stage| Box::pin(swapped(stage))),
     ]
+}
+
+/// A component that takes too long to compile is given up, in a process of its own.
+async fn bomb(stage: &Stage, bytes: &[u8]) -> Outcome {
+    stage.add("bomb.wasm", bytes)?;
+    let limits = CompileLimits {
+        time: Duration::from_secs(1),
+        time_per_mib: Duration::ZERO,
+        ..CompileLimits::default()
+    };
+    let config = SandboxConfig { compiler: stage::compiler(limits), ..stage.config() };
+    let sandbox = stage.open_with(config).await?;
+    let skipped = sandbox.skipped();
+    let Some(skipped) = skipped.iter().find(|skipped| skipped.path.ends_with("bomb.wasm")) else {
+        bail!("it was compiled")
+    };
+    let reason = crate::setup::error_chain(&*skipped.reason);
+    ensure!(reason.contains("to compile"), "it {reason}");
+    next_call(&sandbox).await?;
+    Ok(format!("not taken: it {reason}"))
 }
 
 /// Touches everything in a cache, and expects that nothing of it is used.

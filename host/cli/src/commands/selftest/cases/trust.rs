@@ -79,7 +79,7 @@ async fn loose_tongues(stage: &Stage) -> Outcome {
     }
     ensure!(!all.contains("0x"), "an address is told: {all}");
     for skipped in sandbox.skipped() {
-        all.push_str(&crate::setup::error_chain(&skipped.reason));
+        all.push_str(&crate::setup::error_chain(&*skipped.reason));
     }
     let root = stage.path("").display().to_string();
     let home = std::env::home_dir().map(|home| home.display().to_string());
@@ -106,6 +106,7 @@ async fn hostile_workspace(stage: &Stage) -> Outcome {
             places: &places,
             file: None,
             workspace: Some(&workspace),
+            built_in: &[],
             environment: Vec::new(),
             flags: Flags::default(),
         })?)
