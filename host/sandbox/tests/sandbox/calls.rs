@@ -308,3 +308,13 @@ async fn deep_json_is_refused_or_passed_on_whole() {
     }
     assert_eq!(text(&run(&sandbox, "hostile__count", json!({})).await), "1");
 }
+
+/// A schema is what a plugin says of itself, and no check of what it gives: the value is passed on
+/// as the data that it is.
+#[tokio::test]
+async fn a_value_that_is_not_as_promised_is_passed_on_as_what_it_is() {
+    let bench = Bench::new();
+    let sandbox = bench.hostile(Limits::default()).await;
+    let report = run(&sandbox, "hostile__wrong_structured", json!({})).await;
+    assert_eq!(report.outcome.unwrap().structured, Some(json!("not a number")));
+}
