@@ -5,8 +5,8 @@ use crate::arguments::COMPILE;
 use anyhow::Context as _;
 use belljar_capability::{Binding, FolderGrant, Limits, PluginGrant, Rules};
 use belljar_sandbox::{
-    BundledPlugin, CompileLimits, CompileObserver, Compiler, CompilerChild, EngineSettings,
-    Outside, PluginFolder, Policy, Sandbox, SandboxConfig, Watching,
+    BundledPlugin, CompileLimits, Compiler, CompilerChild, EngineSettings, PluginFolder, Policy,
+    Sandbox, SandboxConfig,
 };
 use belljar_test_guests::{HOSTILE, NOOP};
 use belljar_types::{
@@ -84,23 +84,17 @@ impl Stage {
             write: vec![workspace],
             ..PluginGrant::default()
         };
+        let policy = Policy { mode: PermissionMode::Bypass, rules: Rules::default() };
         SandboxConfig {
             workspace: Some(self.workspace()),
             cache: Some(self.cache.clone()),
-            bundled: Vec::new(),
+            scratch: Some(self.path("scratch")),
             folders: vec![PluginFolder { path: self.path("plugins"), named: true }],
             grants: BTreeMap::from([("hostile".to_owned(), grant)]),
-            grants_this_run: BTreeMap::new(),
-            home: None,
-            policy: Policy { mode: PermissionMode::Bypass, rules: Rules::default() },
             limits: self.limits,
             engine: EngineSettings { calls_in_flight: 32, ..EngineSettings::default() },
-            outside: Outside::default(),
-            scratch: Some(self.path("scratch")),
-            own_folders: Vec::new(),
-            watch: Watching::No,
             compiler: compiler(CompileLimits::default()),
-            observer: CompileObserver::default(),
+            ..SandboxConfig::new(policy)
         }
     }
 
