@@ -271,23 +271,14 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
             GrantPart::raised(limits, Limit::Crossing, None),
         );
     }
-    // Nor has its error for this.
-    if root.starts_with("requested len ") {
-        return ToolError::new(
-            ToolErrorKind::OutputLimit,
-            format!(
-                "it asked for too many random bytes at once: {}; ask for less",
-                limits.met(Limit::Random, None)
-            ),
-        );
-    }
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
-        return ToolError::new(
+        return met(
             ToolErrorKind::MemoryLimit,
             format!(
                 "it held too much open at a time: {}; ask for less at a time",
                 limits.met(Limit::OpenFiles, None)
             ),
+            GrantPart::raised(limits, Limit::OpenFiles, None),
         );
     }
     if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() {

@@ -203,7 +203,8 @@ fn looked_at(report: &CallReport, expected: &Expected, limits: &Limits) -> Outco
 
 /// The file was refused for the reason given, and the others serve.
 async fn not_taken(sandbox: &Sandbox, file: &str, says: &str) -> Outcome {
-    let skipped = sandbox.skipped().iter().find(|skipped| skipped.path.ends_with(file));
+    let skipped = sandbox.skipped();
+    let skipped = skipped.iter().find(|skipped| skipped.path.ends_with(file));
     let Some(skipped) = skipped else { bail!("`{file}` was taken") };
     let reason = crate::setup::error_chain(&*skipped.reason);
     ensure!(reason.contains(says), "`{file}` was not taken, but since it {reason}");

@@ -194,11 +194,15 @@ async fn planted_orders(stage: &Stage) -> Outcome {
 /// A sandbox in which the hostile guest has this grant besides its digest.
 async fn with_grant(stage: &Stage, grant: PluginGrant) -> anyhow::Result<Sandbox> {
     stage.add("hostile.wasm", belljar_test_guests::HOSTILE.bytes)?;
+    stage.open_with(granting(stage, grant)).await
+}
+
+fn granting(stage: &Stage, grant: PluginGrant) -> SandboxConfig {
     let mut config = stage.config();
     if let Some(usual) = config.grants.get_mut("hostile") {
         *usual = PluginGrant { binding: usual.binding.clone(), ..grant };
     }
-    stage.open_with(config).await
+    config
 }
 
 fn folder(host: &str) -> FolderGrant {
@@ -253,7 +257,10 @@ async fn system_folders(stage: &Stage) -> Outcome {
         ensure!(check_grantable(Path::new(path), &[]).is_err(), "`{path}` can be granted");
         let host = FolderGrant { host: (*path).to_owned(), guest: Some("/granted".parse()?) };
         let grant = PluginGrant { read: vec![host], ..PluginGrant::default() };
-        let sandbox = with_grant(stage, grant).await?;
+        stage.add("hostile.wasm", belljar_test_guests::HOSTILE.bytes)?;
+        let sandbox = Sandbox::open(granting(stage, grant)).await?;
+        let said = sandbox.notices().join("\n");
+        ensure!(said.contains("cannot be granted"), "nobody is told: {said:?}");
         let report = call(&sandbox, "hostile__list_path", json!({"path": "/granted"})).await;
         ensure!(report.outcome.is_err(), "`{path}` was listed: {}", words(&report));
     }
@@ -382,6 +389,7 @@ async fn temporary(stage: &Stage) -> Outcome {
         let report = call(&sandbox, &format!("{plugin}__read_path"), read).await;
         ensure!(report.outcome.is_err(), "`{plugin}` read {}", words(&report));
     }
+    drop(sandbox);
     let left = fs::read_dir(stage.path("scratch")).map_or(0, Iterator::count);
     ensure!(left == 0, "{left} folders are left");
     Ok("it was empty, and is gone".to_owned())

@@ -55,7 +55,7 @@ pub(super) fn cases() -> Vec<Case> {
             5,
             "random bytes at once",
             ("huge_random", json!({"bytes": 1_u64 << 32})),
-            &[OutputLimit],
+            &[Trap],
         )
         .under(patient()),
         Case::text_ends(5, "crossing_aliased_texts", &[OutputLimit]).under(patient()),
