@@ -4,7 +4,7 @@ use super::*;
 use crate::screen::testing;
 use belljar_types::ToolErrorKind::{Deadline, MemoryLimit};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, process::Command};
 
 async fn ran(cases: &[Case], json: bool) -> (u8, String, String) {
     let (screen, out, err) = testing::screen(false);
@@ -30,7 +30,21 @@ fn broken() -> Vec<Case> {
     ]
 }
 
+/// Cases count what the whole process holds, so they run in one with no other test beside.
+#[test]
+fn a_case_that_does_not_hold_is_told_and_fails_all() {
+    for test in ["one_case_that_does_not_hold_fails_all_and_is_named", "the_report_says_the_same"] {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([&format!("commands::selftest::tests::{test}"), "--exact", "--ignored"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "run in a process of its own by the test above"]
 async fn one_case_that_does_not_hold_fails_all_and_is_named() {
     let (code, out, err) = ran(&[holds()], false).await;
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
@@ -47,7 +61,8 @@ async fn one_case_that_does_not_hold_fails_all_and_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_report_says_the_same_in_json() {
+#[ignore = "run in a process of its own by the test above"]
+async fn the_report_says_the_same() {
     let cases: Vec<Case> = [holds()].into_iter().chain(broken()).collect();
     let (code, out, err) = ran(&cases, true).await;
     assert_eq!(code, 1);
