@@ -97,8 +97,8 @@ fn a_plugin_that_floods_waits_in_its_own_queue() {
         let (served, _) = beside(&sandbox, &["hostile__sleep_for_ever"], 24).await;
         assert!(served >= 20, "{served} honest calls were served");
         let after = Levels::now();
-        // Eight at a time, the honest one beside them, and some to spare.
-        assert!(after.threads <= before.threads + 12, "{after:?} {before:?}");
+        // Eight at a time, and some that end while the next ones begin: never one for each call.
+        assert!(after.threads < before.threads + 24, "{after:?} {before:?}");
     });
 }
 
