@@ -15,7 +15,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    task::Poll,
     thread,
 };
 use tokio_util::sync::CancellationToken;
@@ -48,7 +47,7 @@ fn any_call(seeded: &mut Seeded) -> (&'static str, Value) {
 /// Polls a future so many times, with everything else in between.
 async fn polled<T>(future: &mut pin::Pin<Box<dyn Future<Output = T> + '_>>, times: u64) -> bool {
     for _ in 0..times {
-        if let Poll::Ready(_) = futures::poll!(&mut *future) {
+        if futures::poll!(&mut *future).is_ready() {
             return true;
         }
         tokio::task::yield_now().await;

@@ -56,7 +56,7 @@ async fn starving_others(stage: &Stage) -> Outcome {
         }
     }
     let mut served = 0;
-    while attackers.len() > 0 {
+    while !attackers.is_empty() {
         next_call(&sandbox).await?;
         served += 1;
         while let Some(ended) = attackers.try_join_next() {
