@@ -46,7 +46,7 @@ pub(crate) const FUEL_YIELD_INTERVAL: u64 = 1_000_000;
 const WASM_STACK: usize = 512 << 10;
 /// Host functions run on what the guest has left of the stack, and need room of their own.
 const HOST_STACK: usize = 512 << 10;
-/// The most core instances, memories or tables of one component, whatever a person sets.
+/// The most core instances, memories or tables of one component or module, whatever a person sets.
 const MOST_PARTS: u32 = 1_000;
 const MEMORY_RESERVATION: u64 = 4 << 30;
 
@@ -130,8 +130,8 @@ fn pool(calls: u32, largest: &Limits) -> InstanceAllocationStrategy {
         .max_core_instances_per_component(MOST_PARTS)
         .max_memories_per_component(MOST_PARTS)
         .max_tables_per_component(MOST_PARTS)
-        .max_memories_per_module(count(largest.memories))
-        .max_tables_per_module(count(largest.tables))
+        .max_memories_per_module(MOST_PARTS)
+        .max_tables_per_module(MOST_PARTS)
         .max_memory_size(usize::try_from(MEMORY_RESERVATION).unwrap_or(usize::MAX))
         .table_elements(20_000)
         .max_component_instance_size(1 << 20)

@@ -41,6 +41,10 @@ pub enum LoadError {
     CompileMemory(u64),
     #[error("breaks the compiler ({0}): build it with another version of its toolchain")]
     CompilerDied(String),
+    #[error(
+        "has larger memories or tables than any call gets here ({0}): build it with smaller ones"
+    )]
+    TooMuchForACall(String),
     #[error("cannot be compiled: the compiler does not start")]
     CompilerStart(#[source] io::Error),
     #[error("{0}")]
@@ -101,6 +105,7 @@ impl LoadError {
                 | Self::CompileTime(_)
                 | Self::CompileMemory(_)
                 | Self::CompilerDied(_)
+                | Self::TooMuchForACall(_)
                 | Self::NoTools
                 | Self::OtherVersion { .. }
                 | Self::Mismatch(_)

@@ -189,8 +189,15 @@ impl Loader {
         // SAFETY: the bytes are what the compiler of this program has just made, in this process or
         // in a child that runs this program's own file.
         #[expect(unsafe_code, reason = "loading compiled code cannot be checked by the compiler")]
-        let component = unsafe { Component::deserialize(&self.engine, &compiled) }
-            .map_err(|error| LoadError::CompilerDied(one_line(&error)))?;
+        let component =
+            unsafe { Component::deserialize(&self.engine, &compiled) }.map_err(|error| {
+                // Refused by the engine's pool, whose slots have a size.
+                if format!("{error:#}").contains("pooling allocator") {
+                    LoadError::TooMuchForACall(error.root_cause().to_string())
+                } else {
+                    LoadError::CompilerDied(one_line(&error))
+                }
+            })?;
         let pre = self.link(&component)?;
         if let Some(cache) = cache {
             cache.keep_component(digest, &compiled);

@@ -23,11 +23,27 @@ fn limited(bytes: &[u8], limits: &[(Limit, &str)]) -> PluginGrant {
 
 /// A sandbox over one plugin, whose limits are set.
 async fn with(bench: &Bench, bytes: &[u8], limits: &[(Limit, &str)]) -> Sandbox {
+    open(bench, bytes, limits, bench.config()).await
+}
+
+/// The same where nothing is known of any plugin: one whose tools are known is not asked for them,
+/// and then has the limits of its calls alone.
+async fn with_own_cache(bench: &Bench, bytes: &[u8], limits: &[(Limit, &str)]) -> Sandbox {
+    let config = SandboxConfig { cache: Some(bench.cache()), ..bench.config() };
+    open(bench, bytes, limits, config).await
+}
+
+async fn open(
+    bench: &Bench,
+    bytes: &[u8],
+    limits: &[(Limit, &str)],
+    config: SandboxConfig,
+) -> Sandbox {
     bench.add("hostile.wasm", bytes);
     let mut grant = limited(bytes, limits);
     grant.write = writing().write;
     let grants = BTreeMap::from([("hostile".to_owned(), grant)]);
-    Sandbox::open(SandboxConfig { grants, ..bench.config() }).await.unwrap()
+    Sandbox::open(SandboxConfig { grants, ..config }).await.unwrap()
 }
 
 /// What a tool is asked, the limit that it meets, a setting that refuses and one that permits.
@@ -151,14 +167,19 @@ async fn the_parts_of_a_component_are_counted_together_and_named() {
         let bytes = made::with_module(NOOP.bytes, &module, count);
         let bench = Bench::new();
         let says = format!("of the {default} that the setting `limits.{limit}` allows");
-        let sandbox = with(&bench, &bytes, &[]).await;
+        let sandbox = with_own_cache(&bench, &bytes, &[]).await;
         let [skipped] = sandbox.skipped().try_into().unwrap();
         let reason = skipped.reason.to_string();
         assert!(reason.contains("memory_limit") && reason.contains(&says), "{limit}: {reason}");
         let large_enough: &[(Limit, &str)] =
             if limit == Limit::Instances { &[(limit, "60")] } else { &[(limit, large)] };
-        let sandbox = with(&bench, &bytes, large_enough).await;
+        let sandbox = with_own_cache(&bench, &bytes, large_enough).await;
         assert_eq!(text(&run(&sandbox, "hostile__noop", json!({})).await), "ok", "{limit}");
+        // Its tools are known now, and its calls are held to the limit by themselves.
+        let sandbox = with_own_cache(&bench, &bytes, &[]).await;
+        let report = run(&sandbox, "hostile__noop", json!({})).await;
+        assert_eq!(kind(&report), ToolErrorKind::MemoryLimit, "{limit}");
+        assert!(error(&report).message.contains(&says), "{limit}: {report:?}");
     }
 }
 
@@ -166,12 +187,12 @@ async fn the_parts_of_a_component_are_counted_together_and_named() {
 async fn memories_that_are_each_small_are_too_much_together() {
     let bytes = made::with_module(NOOP.bytes, &made::memory(1_500), 3);
     let bench = Bench::new();
-    let sandbox = with(&bench, &bytes, &[(Limit::Memories, "8")]).await;
+    let sandbox = with_own_cache(&bench, &bytes, &[(Limit::Memories, "8")]).await;
     let [skipped] = sandbox.skipped().try_into().unwrap();
     let reason = skipped.reason.to_string();
     assert!(reason.contains("of the 256MiB that the setting `limits.memory` allows"), "{reason}");
     let settings = [(Limit::Memories, "8"), (Limit::Memory, "512MiB")];
-    let sandbox = with(&bench, &bytes, &settings).await;
+    let sandbox = with_own_cache(&bench, &bytes, &settings).await;
     assert_eq!(text(&run(&sandbox, "hostile__noop", json!({})).await), "ok");
 }
 

@@ -68,7 +68,7 @@ impl Case {
         kinds: &'static [ToolErrorKind],
     ) -> Self {
         let attack = Attack::Tool { tool, arguments, expected: Expected::Ends(kinds) };
-        Self { row, name, limits: stage::limits(), attack }
+        Self { row, name, limits: limits_for(kinds), attack }
     }
 
     /// A call of a tool of the hostile guest that must answer, with these words among others.
@@ -85,7 +85,7 @@ impl Case {
     /// A text-format guest whose call must fail in one of these ways.
     pub(super) fn text_ends(row: u8, guest: &'static str, kinds: &'static [ToolErrorKind]) -> Self {
         let attack = Attack::Text { guest, expected: Expected::Ends(kinds) };
-        Self { row, name: guest, limits: stage::limits(), attack }
+        Self { row, name: guest, limits: limits_for(kinds), attack }
     }
 
     /// A text-format guest that answers `ok` to both of two calls, if nothing is wrong.
@@ -97,7 +97,7 @@ impl Case {
     /// A text-format guest that is not taken.
     pub(super) fn text_not_taken(row: u8, guest: &'static str, says: &'static str) -> Self {
         let attack = Attack::Text { guest, expected: Expected::NotTaken(says) };
-        Self { row, name: guest, limits: stage::limits(), attack }
+        Self { row, name: guest, limits: stage::patient(), attack }
     }
 
     /// A file in the folder of plugins that is not taken.
@@ -108,7 +108,7 @@ impl Case {
         says: &'static str,
     ) -> Self {
         let attack = Attack::File { file, bytes: bytes.into(), says };
-        Self { row, name, limits: stage::limits(), attack }
+        Self { row, name, limits: stage::patient(), attack }
     }
 
     pub(super) fn scene(row: u8, name: &'static str, scene: Scene) -> Self {
@@ -154,6 +154,12 @@ impl Case {
             Attack::Scene(scene) => scene(&stage).await,
         }
     }
+}
+
+/// A short deadline where the deadline may end it; else time enough for a busy machine, so that it
+/// is the expected limit that is met.
+fn limits_for(kinds: &[ToolErrorKind]) -> Limits {
+    if kinds.contains(&ToolErrorKind::Deadline) { stage::limits() } else { stage::patient() }
 }
 
 /// Calls, looks at the answer, then at what the process is left with and at the next call.

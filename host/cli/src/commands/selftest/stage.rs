@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 /// Stands in files that no guest may read; found in an answer, it has come out.
 pub(super) const CANARY: &str = "canary-7b1e0c";
 
-/// The limits of most cases: soon met, and far above what an honest call needs.
+/// The limits of what never ends by itself: soon met, and far above what an honest call needs.
 pub(super) fn limits() -> Limits {
     Limits {
         deadline: Duration::from_millis(100),

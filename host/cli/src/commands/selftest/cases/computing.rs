@@ -15,9 +15,12 @@ pub(super) fn cases() -> Vec<Case> {
         Case::ends(1, "spin until the fuel is gone", ("spin", json!({})), &[OutOfFuel])
             .under(little_fuel),
         Case::ends(1, "spin in host calls", ("spin_in_host_calls", json!({})), STOPPED),
-        Case::text_not_taken(1, "spin_in_start", "could not be asked for its tools"),
-        Case::text_not_taken(1, "spin_in_nested_start", "could not be asked for its tools"),
-        Case::text_not_taken(1, "spin_in_list", "could not be asked for its tools"),
+        Case::text_not_taken(1, "spin_in_start", "could not be asked for its tools")
+            .under(stage::limits()),
+        Case::text_not_taken(1, "spin_in_nested_start", "could not be asked for its tools")
+            .under(stage::limits()),
+        Case::text_not_taken(1, "spin_in_list", "could not be asked for its tools")
+            .under(stage::limits()),
         Case::text_ends(1, "spin_in_realloc", STOPPED),
         Case::text_ends(1, "spin_in_post", STOPPED),
         Case::text_ends(1, "spin_by_tail_calls", STOPPED),
