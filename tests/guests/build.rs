@@ -18,6 +18,8 @@ fn main() -> ExitCode {
         Guest { name: "noop", package: "belljar-guest-noop" },
         Guest { name: "odd", package: "belljar-guest-odd" },
         Guest { name: "raw", package: "belljar-guest-raw" },
+        Guest { name: "bench", package: "belljar-guest-bench" },
+        Guest { name: "command", package: "belljar-guest-command" },
     ])
 }
 

@@ -1,89 +1,91 @@
-//! What guarding files costs: a guest reads 2 000 files, guarded and on plain wasmtime-wasi, both
-//! with file operations in place.
+//! Reading files: a guest in the sandbox, the same guest on plain wasmtime-wasi with operations in
+//! place, and the same code natively, in turn within the same run.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
+#![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
-#[path = "../tests/sandbox/bare.rs"]
-mod bare;
+mod support;
 
-use belljar_capability::{Binding, FolderGrant, PluginGrant, Rules};
-use belljar_sandbox::{PluginFolder, Policy, Sandbox, SandboxConfig};
-use belljar_types::{Arguments, PermissionMode, ToolCall, Toolbox};
-use criterion::{Criterion, criterion_group, criterion_main};
-use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
-use tempfile::TempDir;
+use belljar_test_guests::{BENCH, work};
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+use support::{Machine, bare::Bare, call, in_turn, run, text, write_many_files};
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
-const FILES: usize = 2_000;
-
-async fn sandbox(root: &TempDir, deny: &[&str]) -> Sandbox {
-    let plugins = root.path().join("plugins");
-    fs::create_dir_all(&plugins).unwrap();
-    fs::write(plugins.join("raw.wasm"), belljar_test_guests::RAW.bytes).unwrap();
-    let grant = PluginGrant {
-        binding: Some(Binding::Digest(belljar_test_guests::RAW.digest.to_owned())),
-        write: vec![FolderGrant { host: ".".to_owned(), guest: None }],
-        deny: deny.iter().map(|glob| (*glob).to_owned()).collect(),
-        ..PluginGrant::default()
-    };
-    Sandbox::open(SandboxConfig {
-        workspace: Some(root.path().join("workspace")),
-        cache: Some(root.path().join("cache")),
-        scratch: Some(root.path().join("scratch")),
-        folders: vec![PluginFolder { path: plugins, named: true }],
-        grants: BTreeMap::from([("raw".to_owned(), grant)]),
-        ..SandboxConfig::new(Policy { mode: PermissionMode::Bypass, rules: Rules::default() })
-    })
-    .await
-    .unwrap()
+/// Work on the workspace: the tool, its arguments, the same natively.
+struct Work<'a> {
+    name: &'a str,
+    rounds: usize,
+    tool: &'a str,
+    arguments: Value,
+    natively: &'a dyn Fn(&Path) -> usize,
 }
 
-fn reading(criterion: &mut Criterion) {
+fn main() {
+    let machine = Machine::with(&[BENCH]);
+    let folder = machine.workspace();
+    write_many_files(&folder.join("many"));
+    fs::write(folder.join("large.txt"), "x".repeat(64 << 10)).unwrap();
     let runtime = Runtime::new().unwrap();
-    let root = TempDir::new().unwrap();
-    let folder = root.path().join("workspace/files");
-    fs::create_dir_all(&folder).unwrap();
-    for number in 0..FILES {
-        fs::write(folder.join(format!("{number}.txt")), "x".repeat(1_000)).unwrap();
-    }
-    let arguments = serde_json::json!({"path": "files"});
-    let mut group = criterion.benchmark_group("read 2 000 files");
-    group.sample_size(20);
+    let sandbox = runtime.block_on(machine.sandbox());
+    let bare = Bare::prepare(BENCH.bytes, false);
 
-    let plain = Arc::new(bare::Bare::new(belljar_test_guests::RAW.bytes));
-    let workspace = root.path().join("workspace");
-    let text = arguments.to_string();
-    group.bench_function("plain wasmtime-wasi", |bencher| {
-        bencher.iter(|| {
-            let (plain, workspace, text) = (Arc::clone(&plain), workspace.clone(), text.clone());
-            let handle = runtime.handle().clone();
-            let call = runtime
-                .spawn_blocking(move || handle.block_on(plain.call(&workspace, "read_all", &text)));
-            assert_eq!(runtime.block_on(call).unwrap(), "2000 files of 2000000 bytes");
-        });
-    });
-    for (name, deny) in [("guarded", &[][..]), ("guarded, with deny globs", &[".env", "keys/**"])] {
-        let sandbox = runtime.block_on(sandbox(&root, deny));
-        let call = ToolCall {
-            id: "1".into(),
-            tool: "raw__read_all".into(),
-            arguments: Arguments::Object(arguments.as_object().unwrap().clone()),
-        };
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                runtime.block_on(async {
-                    let prepared = sandbox.prepare(&call).unwrap();
-                    let report =
-                        prepared.run(None, Arc::new(|_| {}), CancellationToken::new()).await;
-                    assert!(report.outcome.is_ok());
-                    black_box(report)
-                })
-            });
-        });
+    let many = || json!({"path": "/many"});
+    let works = [
+        Work {
+            name: "read one file of 64 KiB",
+            rounds: 2_000,
+            tool: "read_file",
+            arguments: json!({"path": "/large.txt"}),
+            natively: &|folder| work::read_file(&folder.join("large.txt")).unwrap(),
+        },
+        Work {
+            name: "read 2 000 files of 1 KiB",
+            rounds: 60,
+            tool: "read_all",
+            arguments: many(),
+            natively: &|folder| work::read_all(&folder.join("many")).unwrap(),
+        },
+        Work {
+            name: "grep 2 000 files of 1 KiB",
+            rounds: 60,
+            tool: "grep",
+            arguments: json!({"path": "/many", "text": "needle"}),
+            natively: &|folder| work::grep(&folder.join("many"), "needle").unwrap(),
+        },
+    ];
+    for Work { name, rounds, tool, arguments, natively } in works {
+        let expected = natively(&folder).to_string();
+        let in_sandbox = call(&format!("bench__{tool}"), arguments.clone());
+        let on_bare = arguments.to_string();
+        let times = in_turn(
+            rounds,
+            &mut [
+                &mut || {
+                    let report = runtime.block_on(run(&sandbox, &in_sandbox));
+                    assert_eq!(text(&report), expected);
+                },
+                &mut || {
+                    let answer = runtime.block_on(bare.call_with_hop(&folder, tool, &on_bare));
+                    assert_eq!(answer, expected);
+                },
+                &mut || assert_eq!(natively(&folder).to_string(), expected),
+            ],
+        );
+        let medians: Vec<_> = times.iter().map(|times| times.percentile(50)).collect();
+        println!("{name}, {rounds} rounds in turn:");
+        for (what, times) in ["sandbox", "plain wasmtime-wasi", "native"].iter().zip(&times) {
+            println!(
+                "  {what:<20} median {:>9.1?}  p99 {:>9.1?}",
+                times.percentile(50),
+                times.percentile(99),
+            );
+        }
+        let ratio = |of: usize| medians[0].as_secs_f64() / medians[of].as_secs_f64();
+        println!(
+            "  the sandbox: {:.2} of plain wasmtime-wasi, {:.2} of native",
+            ratio(1),
+            ratio(2)
+        );
     }
-    group.finish();
 }
-
-criterion_group!(benches, reading);
-criterion_main!(benches);

@@ -6,6 +6,10 @@ pub mod made;
 #[path = "../odd/src/kind.rs"]
 pub mod kind;
 
+/// What the bench guest does, natively.
+#[path = "../bench/src/work.rs"]
+pub mod work;
+
 pub use kind::Odd;
 
 /// A component in the tests' own bytes.
@@ -18,7 +22,7 @@ pub struct Embedded {
     pub bytes: &'static [u8],
 }
 
-const GUESTS: [Embedded; 5] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
+const GUESTS: [Embedded; 7] = include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
 /// A guest that is written in the text format of components. It has one tool, `probe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,12 @@ pub const NOOP: Embedded = GUESTS[2];
 /// Does to files what it is told, in the interface's own terms.
 pub const RAW: Embedded = GUESTS[4];
 
+/// Works with text and files as [`work`] does, and has tools that never end.
+pub const BENCH: Embedded = GUESTS[5];
+
+/// A `wasi:cli` command, no plugin: counts the words of a JSON object on stdin.
+pub const COMMAND: Embedded = GUESTS[6];
+
 /// The component of a guest that breaks the contract in the way given.
 pub fn odd(odd: Odd) -> Vec<u8> {
     let mut bytes = GUESTS[3].bytes.to_vec();
@@ -77,7 +87,8 @@ mod tests {
         // The magic number, then version 13 of the layer that components are.
         let component = b"\0asm\x0d\0\x01\0";
         let names = GUESTS.map(|guest| (guest.name, guest.bytes.starts_with(component)));
-        let expected = ["hostile", "http", "noop", "odd", "raw"].map(|name| (name, true));
+        let expected =
+            ["hostile", "http", "noop", "odd", "raw", "bench", "command"].map(|name| (name, true));
         assert_eq!(names, expected);
     }
 
