@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use belljar_agent::{Agent, RunRequest, Settings, start};
 use belljar_types::{
     ApprovalAnswer, ApprovalQuestion, Approver, Arguments, AssistantMessage, AssistantPart,
-    Conversation, FinishReason, Message, Model, ModelEvent, ModelRequest, ModelStream, Part,
-    StopReason, ToolCall, UserMessage,
+    Conversation, FinishReason, Message, Model, ModelEvent, ModelRequest, ModelStream, Origin,
+    Part, StopReason, ToolCall, UserMessage,
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use futures::{StreamExt, stream};
@@ -66,7 +66,7 @@ impl Approver for Nobody {
 }
 
 fn text(text: &str) -> Part {
-    Part::Text { text: text.to_owned() }
+    Part::text(text, Origin::Person)
 }
 
 fn conversation(messages: usize) -> Conversation {

@@ -12,6 +12,8 @@ use std::{fs, path::Path};
 use support::{Machine, bare::Bare, call, in_turn, run, text, write_many_files};
 use tokio::runtime::Runtime;
 
+const WAYS: [&str; 4] = ["sandbox", "sandbox, deny globs", "plain wasmtime-wasi", "native"];
+
 /// Work on the workspace: the tool, its arguments, the same natively.
 struct Work<'a> {
     name: &'a str,
@@ -22,12 +24,14 @@ struct Work<'a> {
 }
 
 fn main() {
-    let machine = Machine::with(&[BENCH]);
+    let mut machine = Machine::with(&[BENCH]);
     let folder = machine.workspace();
     write_many_files(&folder.join("many"));
     fs::write(folder.join("large.txt"), "x".repeat(64 << 10)).unwrap();
     let runtime = Runtime::new().unwrap();
     let sandbox = runtime.block_on(machine.sandbox());
+    machine.deny(BENCH.name, &[".env", "keys/**"]);
+    let denying = runtime.block_on(machine.sandbox());
     let bare = Bare::prepare(BENCH.bytes, false);
 
     let many = || json!({"path": "/many"});
@@ -66,6 +70,10 @@ fn main() {
                     assert_eq!(text(&report), expected);
                 },
                 &mut || {
+                    let report = runtime.block_on(run(&denying, &in_sandbox));
+                    assert_eq!(text(&report), expected);
+                },
+                &mut || {
                     let answer = runtime.block_on(bare.call_with_hop(&folder, tool, &on_bare));
                     assert_eq!(answer, expected);
                 },
@@ -74,7 +82,7 @@ fn main() {
         );
         let medians: Vec<_> = times.iter().map(|times| times.percentile(50)).collect();
         println!("{name}, {rounds} rounds in turn:");
-        for (what, times) in ["sandbox", "plain wasmtime-wasi", "native"].iter().zip(&times) {
+        for (what, times) in WAYS.iter().zip(&times) {
             println!(
                 "  {what:<20} median {:>9.1?}  p99 {:>9.1?}",
                 times.percentile(50),

@@ -49,6 +49,12 @@ impl Machine {
         self.grants.insert(name.to_owned(), grant);
     }
 
+    /// Closes names in the folders of one plugin.
+    pub(crate) fn deny(&mut self, plugin: &str, globs: &[&str]) {
+        let grant = self.grants.get_mut(plugin).unwrap();
+        grant.deny = globs.iter().map(|glob| (*glob).to_owned()).collect();
+    }
+
     pub(crate) fn workspace(&self) -> PathBuf {
         self.root.path().join("workspace")
     }
