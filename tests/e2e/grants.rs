@@ -216,25 +216,42 @@ fn the_line_that_a_refusal_over_a_limit_names_is_enough() {
     let machine = Machine::new();
     let text = |bytes: usize| json!({"text": "x".repeat(bytes)});
     // A limit is doubled at a time, so what is too little by less is granted by the first line.
+    let progress = json!({"bytes": 100_000, "times": 20});
+    let note = json!({"path": "many/note", "text": "x".repeat(5_000)});
+    let many = json!({"folder": "many", "count": 30});
     let cases = [
         ("hostile__sleep", json!({"milliseconds": 1_200}), "deadline", "1s", "deadline"),
         ("hostile__recurse", json!({"depth": 100}), "fuel", "half", "out_of_fuel"),
         ("noop__noop", json!({}), "memory", "64KiB", "memory_limit"),
         ("noop__noop", json!({}), "instances", "1", "memory_limit"),
         ("noop__echo", text(5_000), "crossing", "4KiB", "output_limit"),
+        ("hostile__huge_progress", progress, "crossings", "1MiB", "output_limit"),
+        ("hostile__huge_structured", json!({"bytes": 5_000}), "result", "4KiB", "output_limit"),
+        ("hostile__huge_random", json!({"bytes": 50_000}), "random", "4KiB", "trap"),
+        ("hostile__poll_many", json!({"count": 100}), "open_files", "50", "memory_limit"),
+        ("hostile__write_path", note, "written_bytes", "4000", "denied"),
+        ("hostile__many_files", many, "created_files", "20", "denied"),
     ];
     for (tool, arguments, limit, less, kind) in cases {
         put(&machine, "hostile", HOSTILE.bytes);
         put(&machine, "noop", NOOP.bytes);
         let plugin = tool.split("__").next().unwrap();
-        let enough = call(&machine, tool, &arguments, &["--grant", &format!("{plugin}.env=A")]);
+        let fresh = || {
+            std::fs::remove_dir_all(machine.path("workspace/many")).unwrap_or_default();
+            machine.write("many/there", "already");
+        };
+        fresh();
+        let folder = format!("{plugin}.write=many");
+        let enough = call(&machine, tool, &arguments, &["--grant", &folder]);
         assert_eq!(enough.code, 0, "{limit}: {}", enough.stderr);
         let used = result(&enough)["receipt"]["fuel_used"].as_u64().unwrap();
         let less = if less == "half" { (used * 2 / 3).to_string() } else { less.to_owned() };
         let mut option = vec!["--grant".to_owned(), format!("{plugin}.limits.{limit}={less}")];
         let mut refusals = 0;
         loop {
-            let options: Vec<_> = option.iter().map(String::as_str).collect();
+            fresh();
+            let mut options = vec!["--grant", folder.as_str()];
+            options.extend(option.iter().map(String::as_str));
             let ended = call(&machine, tool, &arguments, &options);
             if ended.code == 0 {
                 break;
@@ -250,8 +267,9 @@ fn the_line_that_a_refusal_over_a_limit_names_is_enough() {
         }
         assert!(refusals > 0, "{option:?} was no limit");
         // What a flag does for one run, the same text does for good.
-        let granted = machine.run(["plugin", "grant", plugin, &option[1], "--yes"]);
+        let granted = machine.run(["plugin", "grant", plugin, &folder, &option[1], "--yes"]);
         assert_eq!(granted.code, 0, "{granted:?}");
+        fresh();
         assert_eq!(call(&machine, tool, &arguments, &[]).code, 0, "{option:?}");
         assert_eq!(machine.run(["plugin", "revoke", plugin]).code, 0);
     }

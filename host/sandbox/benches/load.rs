@@ -9,7 +9,7 @@ use belljar_sandbox::Sandbox;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::fs;
+use std::{fs, time::Duration};
 use support::{Machine, call, run};
 use tokio::runtime::Runtime;
 
@@ -83,6 +83,10 @@ fn memory(runtime: &Runtime) {
     call_all(10..PLUGINS);
     let grown = resident().saturating_sub(before) / u64::from(PLUGINS - 10);
     println!("memory of an idle plugin that was called once: {grown} KiB");
+    let held = resident();
+    let given_back = sandbox.give_back(Duration::ZERO);
+    let fallen = held.saturating_sub(resident()) / given_back.max(1) as u64;
+    println!("given back by each of {given_back} that rest: {fallen} KiB");
 }
 
 /// The resident memory of this process, in KiB.

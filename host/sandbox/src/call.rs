@@ -5,10 +5,10 @@ use crate::{
     engine::FUEL_YIELD_INTERVAL,
     filesystem::{Mounts, Scratch},
     http::HttpSetup,
-    limits::{CrossedTooMuch, size},
+    limits::{CrossedTooMuch, met, size},
     state::{CallClock, CallState, TimeUp, WorldParts},
 };
-use belljar_capability::{GrantPart, Limit, Limits, World};
+use belljar_capability::{Limit, Limits, World};
 use belljar_types::{CallObserver, Denial, ToolError, ToolErrorKind};
 use std::{
     future::Future,
@@ -164,24 +164,9 @@ async fn bounded<T>(
 /// `used` is not known of a call that did not come back.
 pub(crate) fn deadline_error(limits: &Limits, used: Option<Duration>) -> ToolError {
     let used = used.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    met(
-        ToolErrorKind::Deadline,
-        format!(
-            "it did not finish in time: {}; ask for less at a time",
-            limits.met(Limit::Deadline, used)
-        ),
-        GrantPart::raised(limits, Limit::Deadline, None),
-    )
-}
-
-/// An error over a limit. Its remedy is what would raise the limit, in the form that grants take
-/// behind the plugin's name: whoever knows that name puts it in front.
-fn met(kind: ToolErrorKind, message: String, raised: Option<GrantPart>) -> ToolError {
-    let error = ToolError::new(kind, message);
-    match raised {
-        Some(raised) => error.with_remedy(raised.to_string()),
-        None => error,
-    }
+    met(ToolErrorKind::Deadline, limits, (Limit::Deadline, used), |met| {
+        format!("it did not finish in time: {met}; ask for less at a time")
+    })
 }
 
 fn canceled_error() -> ToolError {
@@ -207,14 +192,10 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
     }
     let trap = error.downcast_ref::<Trap>();
     if trap == Some(&Trap::OutOfFuel) {
-        return met(
-            ToolErrorKind::OutOfFuel,
-            format!(
-                "it computed for too long: {} units of fuel; ask for less at a time",
-                limits.met(Limit::Fuel, Some(used.fuel))
-            ),
-            GrantPart::raised(limits, Limit::Fuel, None),
-        );
+        let fuel = (Limit::Fuel, Some(used.fuel));
+        return met(ToolErrorKind::OutOfFuel, limits, fuel, |met| {
+            format!("it computed for too long: {met} units of fuel; ask for less at a time")
+        });
     }
     let root = error.root_cause().to_string();
     if let Some(what) = root.strip_prefix("resource limit exceeded: ") {
@@ -224,62 +205,38 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
             _ => Limit::Instances,
         };
         let wanted = what.rsplit(' ').next().and_then(|number| number.parse().ok());
-        let message = format!(
-            "it is made of more parts than a call may have ({limit}): {}",
-            limits.met(limit, wanted)
-        );
-        let raised = GrantPart::raised(limits, limit, None);
-        return met(ToolErrorKind::MemoryLimit, message, raised);
+        return met(ToolErrorKind::MemoryLimit, limits, (limit, wanted), |met| {
+            format!("it is made of more parts than a call may have ({limit}): {met}")
+        });
     }
     if let Some(wanted) = state.limiter.refused {
-        return met(
-            ToolErrorKind::MemoryLimit,
-            format!(
-                "it wanted more memory than it may have: {}; ask for less at a time",
-                limits.met(Limit::Memory, Some(wanted as u64))
-            ),
-            GrantPart::raised(limits, Limit::Memory, Some(wanted as u64)),
-        );
+        let memory = (Limit::Memory, Some(wanted as u64));
+        return met(ToolErrorKind::MemoryLimit, limits, memory, |met| {
+            format!("it wanted more memory than it may have: {met}; ask for less at a time")
+        });
     }
     if let Some(CrossedTooMuch { crossed }) = error.downcast_ref() {
-        return ToolError::new(
-            ToolErrorKind::OutputLimit,
-            format!(
-                "it handed over too much in all: {}; ask for less",
-                limits.met(Limit::Crossings, Some(*crossed))
-            ),
-        );
+        let crossings = (Limit::Crossings, Some(*crossed));
+        return met(ToolErrorKind::OutputLimit, limits, crossings, |met| {
+            format!("it handed over too much in all: {met}; ask for less")
+        });
     }
     if let Some(wanted) = root.strip_prefix("requested len ") {
         let wanted = wanted.split(' ').next().and_then(|number| number.parse().ok());
-        return ToolError::new(
-            ToolErrorKind::Trap,
-            format!(
-                "it wanted too many random bytes at a time: {}",
-                limits.met(Limit::Random, wanted)
-            ),
-        );
+        return met(ToolErrorKind::Trap, limits, (Limit::Random, wanted), |met| {
+            format!("it wanted too many random bytes at a time: {met}")
+        });
     }
     // The runtime's error for this has no public type.
     if root.contains("fuel allocated for hostcalls has been exhausted") {
-        return met(
-            ToolErrorKind::OutputLimit,
-            format!(
-                "it handed over too much at a time: {}; ask for less",
-                limits.met(Limit::Crossing, None)
-            ),
-            GrantPart::raised(limits, Limit::Crossing, None),
-        );
+        return met(ToolErrorKind::OutputLimit, limits, (Limit::Crossing, None), |met| {
+            format!("it handed over too much at a time: {met}; ask for less")
+        });
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
-        return met(
-            ToolErrorKind::MemoryLimit,
-            format!(
-                "it held too much open at a time: {}; ask for less at a time",
-                limits.met(Limit::OpenFiles, None)
-            ),
-            GrantPart::raised(limits, Limit::OpenFiles, None),
-        );
+        return met(ToolErrorKind::MemoryLimit, limits, (Limit::OpenFiles, None), |met| {
+            format!("it held too much open at a time: {met}; ask for less at a time")
+        });
     }
     if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() {
         return ToolError::new(

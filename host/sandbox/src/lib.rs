@@ -9,6 +9,7 @@ mod bindings;
 mod cache;
 mod call;
 mod catalog;
+mod code;
 mod compiler;
 mod describe;
 mod engine;

@@ -1,6 +1,7 @@
 //! Holding a call to its limits: its memory, and what it hands over.
 
-use belljar_capability::{Limit, LimitSettings, Limits};
+use belljar_capability::{GrantPart, Limit, LimitSettings, Limits};
+use belljar_types::{ToolError, ToolErrorKind};
 use std::time::Duration;
 use wasmtime::ResourceLimiter;
 
@@ -25,6 +26,22 @@ pub(crate) fn largest(all: impl IntoIterator<Item = Limits>) -> Limits {
         }
     }
     Limits::default().with(&most)
+}
+
+/// An error over a limit, worded around what was used, what is allowed and the setting. Its remedy
+/// is what would raise the limit, in the form that grants take behind the plugin's name: whoever
+/// knows that name puts it in front.
+pub(crate) fn met(
+    kind: ToolErrorKind,
+    limits: &Limits,
+    (limit, used): (Limit, Option<u64>),
+    word: impl FnOnce(&str) -> String,
+) -> ToolError {
+    let error = ToolError::new(kind, word(&limits.met(limit, used)));
+    match GrantPart::raised(limits, limit, used) {
+        Some(raised) => error.with_remedy(raised.to_string()),
+        None => error,
+    }
 }
 
 /// A limit as a size of something in memory.

@@ -1,6 +1,9 @@
 //! What a guest returned, as the host's own values, bounded.
 
-use crate::{bindings::types, limits::size as limit_size};
+use crate::{
+    bindings::types,
+    limits::{met, size as limit_size},
+};
 use belljar_capability::{Limit, Limits};
 use belljar_types::{Blob, Content, ToolError, ToolErrorKind, ToolOutput};
 
@@ -106,13 +109,9 @@ impl Room {
 }
 
 fn too_large(what: &str, limit: Limit, size: usize, limits: &Limits) -> ToolError {
-    ToolError::new(
-        ToolErrorKind::OutputLimit,
-        format!(
-            "it returned more {what} than a result holds: {}; ask for less",
-            limits.met(limit, Some(size as u64))
-        ),
-    )
+    met(ToolErrorKind::OutputLimit, limits, (limit, Some(size as u64)), |met| {
+        format!("it returned more {what} than a result holds: {met}; ask for less")
+    })
 }
 
 /// The first characters of a text.

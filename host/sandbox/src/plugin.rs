@@ -3,6 +3,7 @@
 use crate::{
     bindings::{self, PluginPre},
     cache::Cache,
+    code::Code,
     compiler::{CompileObserver, Compiler},
     describe,
     filesystem::{Mounts, Scratch},
@@ -16,11 +17,7 @@ use crate::{
 use belljar_capability::{DeclaredTool, Granted, LimitSettings, Limits, Standing};
 use belljar_types::{ToolDefinition, ToolSource};
 use serde::{Deserialize, Serialize};
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use wasmtime::{
     Engine,
@@ -67,7 +64,7 @@ pub(crate) struct About {
 pub(crate) struct Loaded {
     pub(crate) about: Arc<About>,
     /// There where it had to be compiled to be described.
-    pub(crate) ready: Option<PluginPre<CallState>>,
+    code: Code,
 }
 
 pub(crate) struct Plugin {
@@ -80,7 +77,7 @@ pub(crate) struct Plugin {
     pub(crate) tools: Vec<Arc<ToolDefinition>>,
     pub(crate) permits: Arc<Semaphore>,
     bytes: PluginBytes,
-    ready: Mutex<Option<PluginPre<CallState>>>,
+    code: Code,
 }
 
 /// What plugins are loaded with; clones share it.
@@ -110,7 +107,7 @@ impl Loader {
     ) -> Option<Result<Loaded, LoadError>> {
         let cache = self.cache.as_ref()?;
         if let Some(about) = cache.about::<About>(digest) {
-            return Some(Ok(Loaded { about: Arc::new(about), ready: None }));
+            return Some(Ok(Loaded { about: Arc::new(about), code: Code::default() }));
         }
         let message = cache.failure(digest, &self.circumstances(settings))?;
         Some(Err(LoadError::Remembered(message)))
@@ -148,7 +145,7 @@ impl Loader {
             Some(tools) => describe::check(tools)?,
             None => describe::ask(&pre, limits::describing(self.limits, settings)).await?,
         };
-        Ok(Loaded { about: Arc::new(About { declared, tools }), ready: Some(pre) })
+        Ok(Loaded { about: Arc::new(About { declared, tools }), code: Code::compiled(pre) })
     }
 
     /// Compiles on a thread that may block, and says so when it takes its time: a large component
@@ -248,7 +245,7 @@ impl Plugin {
             permits: Arc::new(Semaphore::new(limits::size(granted.limits.calls))),
             granted,
             bytes,
-            ready: Mutex::new(loaded.ready.clone()),
+            code: loaded.code.clone(),
         }
     }
 
@@ -264,25 +261,27 @@ impl Plugin {
         self.standing == Standing::Bundled && &*self.source.plugin == "web"
     }
 
-    /// The plugin, if it was compiled before. Never blocks.
+    /// The plugin, if its code is there. Never blocks.
     pub(crate) fn ready_now(&self) -> Option<PluginPre<CallState>> {
-        self.ready.try_lock().ok()?.clone()
+        self.code.now()
     }
 
     /// The plugin, ready to be instantiated. Compiles where the cache has nothing: blocks.
     pub(crate) fn ready(&self, loader: &Loader) -> Result<PluginPre<CallState>, LoadError> {
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pre) = &*ready {
-            return Ok(pre.clone());
-        }
         let digest = &self.source.digest;
-        let cached =
-            loader.cache.as_ref().and_then(|cache| cache.component(&loader.engine, digest));
-        let pre = match cached {
-            Some(component) => loader.link(&component)?,
-            None => loader.prepare(digest, &self.bytes.get(digest)?.component)?,
-        };
-        Ok(ready.insert(pre).clone())
+        self.code.get(|| {
+            let cached =
+                loader.cache.as_ref().and_then(|cache| cache.component(&loader.engine, digest));
+            match cached {
+                Some(component) => loader.link(&component),
+                None => loader.prepare(digest, &self.bytes.get(digest)?.component),
+            }
+        })
+    }
+
+    /// Gives its code back if nobody called it for so long, and says whether it did.
+    pub(crate) fn give_back(&self, rested: Duration) -> bool {
+        self.code.give_back(rested)
     }
 }
 

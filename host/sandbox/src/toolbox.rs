@@ -3,6 +3,7 @@
 use crate::{
     cache::Cache,
     catalog::{BundledPlugin, Catalog, Grants, PluginFolder, PluginInfo, Skipped},
+    code,
     compiler::{CompileObserver, Compiler},
     engine::{self, EngineSettings, SandboxError},
     filesystem::{Scratch, check_grantable},
@@ -27,6 +28,7 @@ use std::{
     fmt,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -244,6 +246,10 @@ impl Sandbox {
             }
             tokio::spawn(folders::keep(Arc::downgrade(&inner), changes));
         }
+        // Without a cache it would have to be compiled anew.
+        if inner.loader.cache.is_some() {
+            tokio::spawn(code::keep_small(Arc::downgrade(&inner), Inner::give_back));
+        }
         Ok(Self(inner))
     }
 
@@ -283,6 +289,13 @@ impl Sandbox {
         let mut published = self.0.published.subscribe();
         // It ends with the sandbox, which is here.
         let _ = published.wait_for(|snapshot| snapshot.generation > generation).await;
+    }
+
+    /// Gives back the compiled code of plugins that nobody called for so long, and says how many
+    /// they were. The next call gets it from the cache, or compiles where there is none. The sandbox
+    /// does this by itself for what rested five minutes.
+    pub fn give_back(&self, rested: Duration) -> usize {
+        self.0.give_back(rested)
     }
 
     /// Looks through the folders now, whether they are watched or not.
@@ -369,6 +382,10 @@ impl Toolbox for Sandbox {
 }
 
 impl Inner {
+    fn give_back(&self, rested: Duration) -> usize {
+        self.snapshot().tools.values().filter(|(plugin, _)| plugin.give_back(rested)).count()
+    }
+
     /// A person allowed this tool of this digest, or one host of it, for the rest of the session.
     pub(crate) fn allow_for_session(&self, tool: &ToolDefinition, host: Option<String>) {
         self.session_allowed

@@ -1,7 +1,5 @@
 //! The program measures or names each way, and all of them come to the same.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
-
 use serde_json::{Value, json};
 use std::{fs, process::Command};
 

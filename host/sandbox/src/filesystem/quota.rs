@@ -2,7 +2,7 @@
 
 use super::rules::{Fault, Guarded, Refusal};
 use crate::state::Denials;
-use belljar_capability::{Limit, Limits};
+use belljar_capability::{GrantPart, Limit, Limits};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
@@ -67,13 +67,13 @@ impl Quota {
         plugin: &str,
     ) -> Fault {
         let allowed = self.limits.get(limit);
-        let enough = limit.show(wanted.max(allowed.saturating_mul(2)));
+        let enough = GrantPart::Limit(limit, wanted.max(allowed.saturating_mul(2)));
         Fault::Refused(Box::new(Refusal {
             code: ErrorCode::Quota,
             operation,
             target,
             reason: format!("that would make {}", self.limits.met(limit, Some(wanted))),
-            grant: Some(format!("{plugin}.limits.{limit}={enough}")),
+            grant: Some(format!("{plugin}.{enough}")),
         }))
     }
 }

@@ -71,7 +71,7 @@ impl Body for RequestBody {
         };
         let limits = this.exchange.limits();
         if !take(&this.exchange.sent, data.len(), limits.request_bytes) {
-            this.exchange.refuse(&this.target, &limits.met(Limit::RequestBytes, None));
+            this.exchange.refuse_over(&this.target, Limit::RequestBytes);
             let limit = Some(limits.request_bytes);
             return Poll::Ready(Some(Err(Error::HttpRequestBodySize(limit))));
         }
@@ -146,7 +146,7 @@ impl ResponseBody {
         let limits = self.exchange.limits();
         let size = frame.data_ref().map_or(0, Bytes::len);
         if !take(&self.exchange.received, size, limits.response_bytes) {
-            self.exchange.refuse(&self.target, &limits.met(Limit::ResponseBytes, None));
+            self.exchange.refuse_over(&self.target, Limit::ResponseBytes);
             let limit = Some(limits.response_bytes);
             return Poll::Ready(Some(Err(Error::HttpResponseBodySize(limit))));
         }

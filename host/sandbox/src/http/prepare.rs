@@ -1,7 +1,9 @@
 //! From the guest's request to one that was decided about, before anything is resolved or sent.
 
 use super::{exchange::Exchange, headers};
-use belljar_capability::{Limit, NetDenial, NetRequest, Permit, SecretGrant, decide_request};
+use belljar_capability::{
+    GrantPart, Limit, NetDenial, NetRequest, Permit, SecretGrant, decide_request,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wasmtime_wasi_http::{Error, WasiBody};
 
@@ -39,8 +41,7 @@ impl Exchange {
             return Err(self.refuse(&wanted.to_string(), reason));
         }
         if !self.take_request() {
-            let reason = self.limits().met(Limit::Requests, None);
-            return Err(self.refuse(&wanted.to_string(), &reason));
+            return Err(self.refuse_over(&wanted.to_string(), Limit::Requests));
         }
         let mut fields = parts.headers;
         if let Some(name) = headers::forbidden(&fields, permit.allows_any_method()) {
@@ -82,6 +83,15 @@ impl Exchange {
         let NetDenial { target, reason, grant } = denial;
         let grant = grant.map(|grant| format!("{}.net={grant}", self.plugin));
         self.denials.note_with_grant("request", &target, &reason, grant);
+        Error::HttpRequestDenied
+    }
+
+    /// The same where a limit is met.
+    pub(super) fn refuse_over(&self, target: &str, limit: Limit) -> Error {
+        let limits = self.limits();
+        let raised = GrantPart::raised(limits, limit, None);
+        let grant = raised.map(|raised| format!("{}.{raised}", self.plugin));
+        self.denials.note_with_grant("request", target, &limits.met(limit, None), grant);
         Error::HttpRequestDenied
     }
 

@@ -8,8 +8,8 @@ use crate::{
     support::{Bench, error, kind, run, text},
 };
 use async_trait::async_trait;
-use belljar_capability::{Binding, Limits, PluginGrant, SecretGrant};
-use belljar_sandbox::{Outside, Resolver, Sandbox, SandboxConfig};
+use belljar_capability::{Binding, Limits, Manifest, PluginGrant, SecretGrant};
+use belljar_sandbox::{Outside, Resolver, Sandbox, SandboxConfig, digest, pack};
 use belljar_test_guests::HTTP;
 use belljar_types::{CallReport, Denial, PermissionMode, ToolErrorKind};
 use serde_json::{Value, json};
@@ -193,6 +193,36 @@ async fn without_a_grant_nothing_goes_out_and_the_line_that_is_missing_makes_it_
         assert_eq!(answers(&report)[0]["Ok"]["body"], "hello");
     }
     assert_eq!(server.seen().len(), 4);
+}
+
+/// Of what is granted a plugin gets what its manifest asks for, and is told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_manifest_does_not_ask_for_is_not_reached() {
+    let bench = Bench::new();
+    let (asked, other) = (Server::saying("asked").await, Server::saying("other").await);
+    let wants = format!("manifest = 1\n[[wants.net]]\nhost = \"{}\"\n", asked.grant());
+    let bytes = pack(HTTP.bytes, &Manifest::from_toml(&wants).unwrap()).unwrap();
+    bench.add("http.wasm", &bytes);
+    let open = async |net: &[String]| {
+        let grant = PluginGrant {
+            binding: Some(Binding::Digest(digest(&bytes, None))),
+            net: net.iter().map(|text| text.parse().unwrap()).collect(),
+            ..PluginGrant::default()
+        };
+        let grants = BTreeMap::from([("http".to_owned(), grant)]);
+        Sandbox::open(SandboxConfig { grants, ..bench.config() }).await.unwrap()
+    };
+    let to = |server: &Server| json!([{ "authority": server.authority() }]);
+    let both = open(&[asked.grant(), other.grant()]).await;
+    assert_eq!(answers(&send(&both, to(&asked)).await)[0]["Ok"]["body"], "asked");
+    let refused = send(&both, to(&other)).await;
+    assert_eq!(kind(&refused), ToolErrorKind::Denied);
+    let [denial] = denied(&refused) else { panic!("{refused:?}") };
+    assert!(denial.reason.contains("manifest"), "{denial:?}");
+    assert_eq!(denial.grant, None, "no grant would help");
+    // And asking grants nothing.
+    assert_eq!(kind(&send(&open(&[]).await, to(&asked)).await), ToolErrorKind::Denied);
+    assert_eq!((asked.seen().len(), other.seen().len()), (1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

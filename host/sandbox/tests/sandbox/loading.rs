@@ -206,6 +206,21 @@ async fn a_second_start_takes_everything_from_the_cache() {
 }
 
 #[tokio::test]
+async fn the_code_of_a_plugin_that_rests_is_given_back_and_taken_from_the_cache_again() {
+    let bench = Bench::new();
+    bench.add("noop.wasm", NOOP.bytes);
+    drop(Sandbox::open(own_cache(&bench)).await.unwrap());
+    let sandbox = Sandbox::open(own_cache(&bench)).await.unwrap();
+    assert_eq!(sandbox.give_back(Duration::ZERO), 0, "none is loaded before it is called");
+    for _ in 0..2 {
+        assert_eq!(text(&run(&sandbox, "noop__noop", json!({})).await), "ok");
+        assert_eq!(sandbox.give_back(Duration::from_secs(3_600)), 0, "it was called just now");
+        assert_eq!(sandbox.give_back(Duration::ZERO), 1);
+        assert_eq!(sandbox.give_back(Duration::ZERO), 0, "it was given back already");
+    }
+}
+
+#[tokio::test]
 async fn a_cache_entry_that_was_touched_is_made_anew() {
     let bench = Bench::new();
     bench.add("noop.wasm", NOOP.bytes);

@@ -5,10 +5,11 @@ use crate::{
     server::{Reply, Server, ok, response},
     support::{Bench, ignore, kind, run_with},
 };
-use belljar_capability::Limits;
+use belljar_capability::{GrantSpec, Limit, Limits};
 use belljar_types::ToolErrorKind;
 use serde_json::json;
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -47,6 +48,42 @@ async fn each_limit_is_held_and_named() {
     let [outcome] = told(&report).try_into().unwrap();
     assert!(outcome["Err"].as_str().unwrap().starts_with("after 98304 bytes"), "{outcome}");
     assert_eq!(denied(&report)[0].reason, "the setting `limits.response_bytes` allows 97.7KiB");
+}
+
+/// With less than a call needs it is refused, the refusal names the line that gives twice as much,
+/// and with such lines, one after the other, the call works.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_that_a_refusal_over_a_limit_names_is_enough() {
+    let bench = Bench::new();
+    let server = Server::start(|_| ok(&"0123456789".repeat(1_000))).await;
+    let get = json!({ "authority": server.authority() });
+    let post = json!({ "authority": server.authority(), "method": "POST", "zeros": 6_000 });
+    let cases = [
+        (Limit::Requests, 1, json!([get, get, get, get])),
+        (Limit::RequestBytes, 5_000, json!([post, post])),
+        (Limit::ResponseBytes, 1_000, json!([get])),
+    ];
+    let grant = server.grant();
+    for (limit, less, requests) in cases {
+        let mut settings = BTreeMap::from([(limit, less)]);
+        let mut refusals = 0;
+        loop {
+            let limits = Limits::default().with(&settings);
+            let sandbox = World { net: &[&grant], limits, ..World::default() }.open(&bench).await;
+            let report = send(&sandbox, requests.clone()).await;
+            if report.outcome.is_ok() {
+                break;
+            }
+            let line = denied(&report)[0].grant.clone().unwrap();
+            let GrantSpec { plugin, part } = line.parse().unwrap();
+            assert_eq!(plugin, "http", "{line}");
+            let raised = part.into_grant().limits;
+            assert!(raised[&limit] > settings[&limit] && raised.len() == 1, "{line}");
+            settings = raised;
+            refusals += 1;
+        }
+        assert!(refusals > 0, "{limit}");
+    }
 }
 
 /// A body that is small on the wire and large once unpacked is counted as it came, and comes to
