@@ -1,14 +1,15 @@
 //! Configuration: the user's file, the environment and the flags, resolved into one value.
 //!
 //! Strict: what is not known is an error that names the nearest known thing, and what this version
-//! does not enforce is never accepted. What may stand in the user's file is in `file`, `plugins`
-//! and `workspaces`. A workspace's own `belljar.toml` is read only where the user's file trusts its
+//! does not enforce is never accepted. What may stand in the user's file is in `file`, `hooks`,
+//! `plugins` and `workspaces`. A workspace's own `belljar.toml` is read only where the user's file trusts its
 //! very bytes, and then for the little that `own` takes.
 
 mod document;
 mod environment;
 mod error;
 mod file;
+mod hooks;
 mod own;
 mod plugins;
 mod workspaces;
@@ -17,7 +18,9 @@ pub use error::{ConfigError, Source};
 pub use own::narrower;
 pub use workspaces::WorkspaceSettings;
 
-use crate::{owner::Ownership, places::Places, project::Project, repository::Workspace};
+use crate::{
+    hooks::HookCommands, owner::Ownership, places::Places, project::Project, repository::Workspace,
+};
 use belljar_capability::{GrantSpec, PluginGrant, Rules};
 use belljar_types::PermissionMode;
 use std::{
@@ -49,6 +52,8 @@ pub struct Config {
     /// By name. A built-in provider's name changes that provider.
     pub providers: BTreeMap<String, ProviderSettings>,
     pub rules: Rules,
+    /// The user's file only.
+    pub hooks: HookCommands,
     /// What the user granted, by plugin name.
     pub plugins: BTreeMap<String, PluginGrant>,
     /// What the user said about folders, by their absolute paths.
@@ -110,6 +115,8 @@ pub struct Loaded {
     /// The folder of plugins that the workspace brings, where the user trusted that. Each plugin
     /// in it still needs a yes of its own.
     pub workspace_plugins: Option<PathBuf>,
+    /// The folder of skills that the workspace brings, where the user trusted that.
+    pub workspace_skills: Option<PathBuf>,
     pub notices: Vec<String>,
 }
 
@@ -132,6 +139,7 @@ pub fn load(sources: Sources<'_>) -> Result<Loaded, ConfigError> {
     };
     let (environment, mut notices) = environment::parse(sources.environment)?;
     let mut workspace_plugins = None;
+    let mut workspace_skills = None;
     let mut own = Config::default();
     if let Some(workspace) = sources.workspace {
         if let Some(settings) = user.workspaces.get(workspace.folder()) {
@@ -145,13 +153,14 @@ pub fn load(sources: Sources<'_>) -> Result<Loaded, ConfigError> {
                     own = own_layer(&project, &user, sources.built_in)?;
                     notices.extend(unmet(&own.requests, &user.plugins, &project));
                     workspace_plugins = project.plugins();
+                    workspace_skills = project.skills();
                 }
             },
             Err(error) => notices.push(error.to_string()),
         }
     }
     let config = resolve([user, own, environment, from_flags(sources.flags)?]);
-    Ok(Loaded { config, workspace_plugins, notices })
+    Ok(Loaded { config, workspace_plugins, workspace_skills, notices })
 }
 
 /// Reads the user's configuration alone, from the file in force.
@@ -232,7 +241,9 @@ fn resolve(layers: impl IntoIterator<Item = Config>) -> Config {
     let mut config = layers.into_iter().fold(Config::default(), |below, above| {
         let mut rules = below.rules;
         rules.extend(above.rules);
-        let Config { mut providers, mut plugins, mut workspaces, mut requests, .. } = below;
+        let Config { mut providers, mut hooks, mut plugins, mut workspaces, mut requests, .. } =
+            below;
+        hooks.extend(above.hooks);
         providers.extend(above.providers);
         plugins.extend(above.plugins);
         workspaces.extend(above.workspaces);
@@ -244,6 +255,7 @@ fn resolve(layers: impl IntoIterator<Item = Config>) -> Config {
             max_output_tokens: above.max_output_tokens.or(below.max_output_tokens),
             providers,
             rules,
+            hooks,
             plugins,
             workspaces,
             mode_at_most: above.mode_at_most.or(below.mode_at_most),

@@ -3,17 +3,15 @@
 //! Never above the root, never through a link, never a file of another user. What they say is the
 //! workspace's word: it goes to the model and grants nothing.
 
-use crate::{owner::Ownership, repository::Workspace};
+use crate::{
+    owner::Ownership,
+    repository::Workspace,
+    text_file::{self, Text},
+};
 use belljar_types::Origin;
-use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::{
-    ambient_authority,
-    fs::{Dir, OpenOptions},
-};
-use std::{
-    io::{self, Read},
-    path::Path,
-};
+use cap_fs_ext::DirExt;
+use cap_std::{ambient_authority, fs::Dir};
+use std::path::Path;
 
 const NAME: &str = "AGENTS.md";
 /// What one file may add to every request, in bytes.
@@ -94,51 +92,11 @@ impl Instructions {
     }
 }
 
-struct Text {
-    text: String,
-    left_out: u64,
-}
-
 fn read_file(dir: &Dir, room: usize) -> Result<Option<Text>, String> {
-    // Not blocking, so that a pipe in the place of the file cannot make the run wait.
-    let mut options = OpenOptions::new();
-    options.read(true).follow(FollowSymlinks::No).nonblock(true);
-    let file = match dir.open_with(NAME, &options) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let is_link = dir.symlink_metadata(NAME).is_ok_and(|metadata| metadata.is_symlink());
-            return Err(if is_link {
-                "it is a link, and links are not followed: put the text into the file itself"
-                    .to_owned()
-            } else {
-                error.to_string()
-            });
-        }
-    };
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+    match text_file::open(dir, NAME, Ownership::own)? {
+        Some(file) => text_file::read(file, MAX_FILE.min(room)).map(Some),
+        None => Ok(None),
     }
-    Ownership::from(&metadata).own().map_err(|fault| format!("it {fault}"))?;
-    let limit = MAX_FILE.min(room);
-    let mut bytes = Vec::new();
-    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let cut = bytes.len() > limit;
-    bytes.truncate(limit);
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        // A character that the limit fell into.
-        Err(error) if cut && error.utf8_error().error_len().is_none() => {
-            let whole = error.utf8_error().valid_up_to();
-            let mut bytes = error.into_bytes();
-            bytes.truncate(whole);
-            String::from_utf8(bytes).map_err(|error| error.to_string())?
-        }
-        Err(_) => return Err("it is not UTF-8 text".to_owned()),
-    };
-    let left_out = if cut { metadata.len().saturating_sub(text.len() as u64) } else { 0 };
-    Ok(Some(Text { text, left_out }))
 }
 
 fn slashed(path: &Path) -> String {

@@ -15,9 +15,9 @@ use std::{
 pub struct Places {
     /// `config.toml`.
     pub config: PathBuf,
-    /// Plugins.
+    /// Plugins, skills, memory.
     pub data: PathBuf,
-    /// Sessions.
+    /// Sessions, with the results that are too large for a conversation.
     pub state: PathBuf,
     /// What can be made again: compiled components, metadata.
     pub cache: PathBuf,
@@ -67,6 +67,16 @@ impl Places {
     /// The folder that is scanned for plugins.
     pub fn plugins(&self) -> PathBuf {
         self.data.join("plugins")
+    }
+
+    /// The folder of the user's skills.
+    pub fn skills(&self) -> PathBuf {
+        self.data.join("skills")
+    }
+
+    /// The folder of memories, one folder a workspace in it.
+    pub fn memory(&self) -> PathBuf {
+        self.data.join("memory")
     }
 
     /// The folder of session files.

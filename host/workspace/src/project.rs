@@ -1,28 +1,27 @@
-//! What a workspace brings of its own: a `belljar.toml` and a folder `.belljar/plugins`.
+//! What a workspace brings of its own: a `belljar.toml` and the folders `.belljar/plugins` and
+//! `.belljar/skills`.
 //!
 //! Looked for from the workspace up to the repository's root and no further; the nearest folder
-//! that has either is the one that counts. Nothing of another user, nothing that others can write
+//! that has one of them is the one that counts. Nothing of another user, nothing that others can write
 //! and nothing through a link is taken. Finding it is no trust: that is a person's, bound to the
 //! digest of the file.
 
-use crate::{owner::Ownership, repository::Workspace};
-use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::{
-    ambient_authority,
-    fs::{Dir, OpenOptions},
-};
+use crate::{owner::Ownership, repository::Workspace, text_file};
+use cap_fs_ext::DirExt;
+use cap_std::{ambient_authority, fs::Dir};
 use sha2::{Digest, Sha256};
 use std::{
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
 const FILE: &str = "belljar.toml";
 const BELLJAR: &str = ".belljar";
 const PLUGINS: &str = "plugins";
+const SKILLS: &str = "skills";
 
 /// The longest file, in bytes.
-const MAX_FILE: u64 = 256 << 10;
+const MAX_FILE: usize = 256 << 10;
 
 /// A folder that brings something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +29,7 @@ pub struct Project {
     folder: PathBuf,
     text: Option<String>,
     has_plugins: bool,
+    has_skills: bool,
 }
 
 /// Why what is there is not taken.
@@ -61,18 +61,23 @@ impl Project {
             }
             let found = |name: &str| dir.symlink_metadata(name).ok();
             // A link is refused below, whatever lies behind it.
-            let brings_plugins = found(BELLJAR).is_some_and(|belljar| belljar.is_symlink())
-                || found(&format!("{BELLJAR}/{PLUGINS}")).is_some();
-            if found(FILE).is_some() || brings_plugins {
+            let brings_folders = found(BELLJAR).is_some_and(|belljar| belljar.is_symlink())
+                || [PLUGINS, SKILLS]
+                    .iter()
+                    .any(|kind| found(&format!("{BELLJAR}/{kind}")).is_some());
+            if found(FILE).is_some() || brings_folders {
                 nearest = Some((*folder, dir.try_clone()));
             }
         }
         let Some((folder, dir)) = nearest else { return Ok(None) };
         let dir = dir.map_err(|error| refused(folder, error.to_string()))?;
         let text = read_file(&dir).map_err(|reason| refused(&folder.join(FILE), reason))?;
-        let has_plugins = find_plugins(&dir)
-            .map_err(|reason| refused(&folder.join(BELLJAR).join(PLUGINS), reason))?;
-        Ok(Some(Self { folder: folder.to_owned(), text, has_plugins }))
+        let has = |kind: &str| {
+            has_folder(&dir, kind)
+                .map_err(|reason| refused(&folder.join(BELLJAR).join(kind), reason))
+        };
+        let (has_plugins, has_skills) = (has(PLUGINS)?, has(SKILLS)?);
+        Ok(Some(Self { folder: folder.to_owned(), text, has_plugins, has_skills }))
     }
 
     /// The folder that trust is about.
@@ -95,6 +100,11 @@ impl Project {
         self.has_plugins.then(|| self.folder.join(BELLJAR).join(PLUGINS))
     }
 
+    /// The folder of its skills, where it has one.
+    pub fn skills(&self) -> Option<PathBuf> {
+        self.has_skills.then(|| self.folder.join(BELLJAR).join(SKILLS))
+    }
+
     /// What trust is bound to: the digest of the file, or of an empty text where there is none.
     pub fn digest(&self) -> String {
         let hash = Sha256::digest(self.text.as_deref().unwrap_or_default());
@@ -105,42 +115,24 @@ impl Project {
     /// What it brings, in words.
     pub fn what(&self) -> String {
         let file = self.text.is_some().then(|| format!("`{}`", self.file().display()));
-        let plugins =
-            self.plugins().map(|plugins| format!("the plugins in `{}`", plugins.display()));
-        let both: Vec<_> = file.into_iter().chain(plugins).collect();
-        both.join(" and ")
+        let folder = |what: &str, path: Option<PathBuf>| {
+            path.map(|path| format!("the {what} in `{}`", path.display()))
+        };
+        let folders = [folder(PLUGINS, self.plugins()), folder(SKILLS, self.skills())];
+        let all: Vec<_> = file.into_iter().chain(folders.into_iter().flatten()).collect();
+        all.join(" and ")
     }
 }
 
 fn read_file(dir: &Dir) -> Result<Option<String>, String> {
-    // Not blocking, so that a pipe in the place of the file cannot make the run wait.
-    let mut options = OpenOptions::new();
-    options.read(true).follow(FollowSymlinks::No).nonblock(true);
-    let file = match dir.open_with(FILE, &options) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let is_link = dir.symlink_metadata(FILE).is_ok_and(|metadata| metadata.is_symlink());
-            let link =
-                "it is a link, and links are not followed: put the text into the file itself";
-            return Err(if is_link { link.to_owned() } else { error.to_string() });
-        }
-    };
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+    match text_file::open(dir, FILE, Ownership::guarded)? {
+        Some(file) => text_file::read_whole(file, MAX_FILE).map(Some),
+        None => Ok(None),
     }
-    Ownership::from(&metadata).guarded().map_err(|fault| format!("it {fault}"))?;
-    let mut text = String::new();
-    let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
-    read.map_err(|error| error.to_string())?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(format!("it is longer than {MAX_FILE} bytes"));
-    }
-    Ok(Some(text))
 }
 
-fn find_plugins(dir: &Dir) -> Result<bool, String> {
+/// Whether `.belljar` holds a folder of that name.
+fn has_folder(dir: &Dir, name: &str) -> Result<bool, String> {
     let open = |dir: &Dir, name: &str| match dir.open_dir_nofollow(name) {
         Ok(dir) => {
             let metadata = dir.dir_metadata().map_err(|error| error.to_string())?;
@@ -151,7 +143,7 @@ fn find_plugins(dir: &Dir) -> Result<bool, String> {
         Err(_) => Err("it, or the folder that it lies in, is a link or no folder".to_owned()),
     };
     match open(dir, BELLJAR)? {
-        Some(dir) => Ok(open(&dir, PLUGINS)?.is_some()),
+        Some(dir) => Ok(open(&dir, name)?.is_some()),
         None => Ok(false),
     }
 }
@@ -178,7 +170,8 @@ mod tests {
     }
 
     fn project(folder: &Path, text: Option<&str>, has_plugins: bool) -> Project {
-        Project { folder: folder.to_owned(), text: text.map(str::to_owned), has_plugins }
+        let text = text.map(str::to_owned);
+        Project { folder: folder.to_owned(), text, has_plugins, has_skills: false }
     }
 
     #[test]
@@ -200,6 +193,18 @@ mod tests {
             nearer.digest(),
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
+        fs::create_dir(root.join("a/.belljar/skills")).unwrap();
+        let with_skills = Project { has_skills: true, ..nearer };
+        assert_eq!(find(&inner), Ok(Some(with_skills.clone())));
+        assert_eq!(
+            with_skills.what(),
+            format!(
+                "the plugins in `{root}/a/.belljar/plugins` and the skills in \
+                 `{root}/a/.belljar/skills`",
+                root = root.display()
+            )
+        );
+        fs::remove_dir(root.join("a/.belljar/skills")).unwrap();
         fs::write(inner.join("belljar.toml"), "y").unwrap();
         assert_eq!(find(&inner), Ok(Some(project(&inner, Some("y"), false))));
         // Without a repository only the workspace itself counts.

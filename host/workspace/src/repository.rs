@@ -1,7 +1,9 @@
 //! The workspace's folder and the repository around it, read with a library.
 //!
-//! Never starts git, never follows what a repository's own configuration says about where its
+//! Never starts git or anything that a repository names, never follows what a repository's own configuration says about where its
 //! files are, and never looks above the repository's root.
+
+mod work_tree;
 
 use gix::discover::{repository, upwards};
 use std::{
@@ -68,31 +70,73 @@ impl Workspace {
         folders
     }
 
+    /// What the repository is like now; nothing without a repository, or with one that cannot be
+    /// read. Bounded in time, so that it can be asked in every round.
+    pub fn state(&self) -> Option<Repository> {
+        let root = self.repository.as_deref()?;
+        let repository = open(root)?;
+        let head = head(&repository)?;
+        Some(Repository { head, work_tree: work_tree::look(&repository, root) })
+    }
+
     /// What the repository's `HEAD` is now; nothing without a repository, or with one that cannot
     /// be read.
     pub fn head(&self) -> Option<Head> {
-        let root = self.repository.as_deref()?;
-        let repository = gix::open::Options::isolated().open(root).ok()?.to_thread_local();
-        let head = repository.head().ok()?;
-        let commit = head.id().map(|id| id.to_hex_with_len(SHORT_ID).to_string());
-        Some(match (head.referent_name(), commit) {
-            (Some(name), commit) => {
-                let name = name.shorten().to_string();
-                let name = match name.char_indices().nth(MAX_BRANCH) {
-                    Some((end, _)) => format!("{}…", &name[..end]),
-                    None => name,
-                };
-                Head::Branch { name, commit }
-            }
-            (None, Some(commit)) => Head::Detached { commit },
-            (None, None) => return None,
-        })
+        head(&open(self.repository.as_deref()?)?)
     }
+}
+
+fn open(root: &Path) -> Option<gix::Repository> {
+    Some(gix::open::Options::isolated().open(root).ok()?.to_thread_local())
+}
+
+fn head(repository: &gix::Repository) -> Option<Head> {
+    let head = repository.head().ok()?;
+    let commit = head.id().map(|id| id.to_hex_with_len(SHORT_ID).to_string());
+    Some(match (head.referent_name(), commit) {
+        (Some(name), commit) => {
+            let name = name.shorten().to_string();
+            let name = match name.char_indices().nth(MAX_BRANCH) {
+                Some((end, _)) => format!("{}…", &name[..end]),
+                None => name,
+            };
+            Head::Branch { name, commit }
+        }
+        (None, Some(commit)) => Head::Detached { commit },
+        (None, None) => return None,
+    })
 }
 
 const SHORT_ID: usize = 8;
 /// Characters of a branch's name: whoever made the repository chose it, and the model reads it.
 const MAX_BRANCH: usize = 100;
+
+/// A repository at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    pub head: Head,
+    pub work_tree: WorkTree,
+}
+
+/// Whether tracked files differ from the last commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkTree {
+    Clean,
+    Changed,
+    /// Not told in time, or not without running what the repository names.
+    NotKnown,
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { head, work_tree } = self;
+        match work_tree {
+            WorkTree::Clean => write!(f, "{head}, no uncommitted changes"),
+            WorkTree::Changed => write!(f, "{head}, with uncommitted changes"),
+            WorkTree::NotKnown => write!(f, "{head}"),
+        }
+    }
+}
 
 /// What a repository has checked out. Commits are shortened.
 #[derive(Clone, Debug, PartialEq, Eq)]

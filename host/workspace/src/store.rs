@@ -205,8 +205,17 @@ fn without_lines(config: Config) -> Config {
     fn placeless<T>(setting: Option<Setting<T>>) -> Option<Setting<T>> {
         setting.map(|setting| Setting { value: setting.value, source: here() })
     }
-    let Config { model, permission_mode, max_turns, max_output_tokens, mut providers, .. } = config;
+    let Config {
+        model,
+        permission_mode,
+        max_turns,
+        max_output_tokens,
+        mut providers,
+        mut hooks,
+        ..
+    } = config;
     providers.values_mut().for_each(|provider| provider.source = here());
+    hooks.values_mut().flatten().for_each(|hook| hook.source = here());
     Config {
         model: placeless(model),
         permission_mode: placeless(permission_mode),
@@ -215,6 +224,7 @@ fn without_lines(config: Config) -> Config {
         providers,
         mode_at_most: placeless(config.mode_at_most),
         rules: config.rules,
+        hooks,
         plugins: config.plugins,
         workspaces: config.workspaces,
         requests: config.requests,

@@ -3,7 +3,7 @@
 use super::{
     Config, ConfigError, Protocol, ProviderSettings, Setting, at_least_one,
     document::{Document, Located, Section},
-    list, parse_model, parse_permission_mode,
+    hooks, list, parse_model, parse_permission_mode,
     plugins::{self, Role},
     workspaces,
 };
@@ -22,6 +22,7 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
         "max_output_tokens",
         "providers",
         "rules",
+        "hooks",
         "plugins",
         "workspaces",
     ])?;
@@ -37,6 +38,10 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
         rules: match root.section("rules")? {
             Some(section) => rules(&section)?,
             None => Rules::default(),
+        },
+        hooks: match root.section("hooks")? {
+            Some(section) => hooks::read(&section, std::env::home_dir().as_deref())?,
+            None => Default::default(),
         },
         plugins: match root.section("plugins")? {
             Some(section) => plugins::read(&section, Role::Granted)?,

@@ -191,7 +191,10 @@ fn net(section: &Section<'_>) -> Result<Vec<NetGrant>, ConfigError> {
 }
 
 /// Names in an array, or names with values in a table.
-fn env(section: &Section<'_>, role: Role) -> Result<BTreeMap<String, Option<String>>, ConfigError> {
+pub(super) fn env(
+    section: &Section<'_>,
+    role: Role,
+) -> Result<BTreeMap<String, Option<String>>, ConfigError> {
     let name = |name: &str, at| match is_variable(name) {
         true => Ok(name.to_owned()),
         false => Err(ConfigError::Value {

@@ -74,8 +74,8 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "zz = 1\nmodle = 1",
             "1: unknown key `zz`: the known keys here are `model`, \
-          `permission_mode`, `max_turns`, `max_output_tokens`, `providers`, `rules`, `plugins`, \
-          `workspaces`",
+          `permission_mode`, `max_turns`, `max_output_tokens`, `providers`, `rules`, `hooks`, \
+          `plugins`, `workspaces`",
         ),
         ("model = 3", "1: `model` must be a string, and is a whole number"),
         (
@@ -301,4 +301,5 @@ fn a_file_that_others_can_write_is_refused() {
 }
 
 mod grants;
+mod hooks;
 mod workspace;

@@ -93,6 +93,18 @@ fn what_was_appended_outlives_a_killed_process() {
     let mut acknowledged = 0;
     for line in BufReader::new(running.stdout.take().unwrap()).lines() {
         acknowledged += usize::from(line.unwrap().ends_with("appended"));
+        if acknowledged == 100 {
+            // Another process has it: it is neither continued nor removed, and can be read.
+            let store = SessionStore::open(&Places::below(folder.path())).unwrap();
+            let id = store.latest(Path::new("/w")).unwrap().unwrap();
+            let busy = format!(
+                "the session `{id}` is in use by another belljar: end that one first, or start a \
+                 new session"
+            );
+            assert_eq!(store.resume(&id).unwrap_err().to_string(), busy);
+            assert_eq!(store.remove(&id).unwrap_err().to_string(), busy);
+            assert!(store.load(&id).unwrap().records.len() >= 100);
+        }
         if acknowledged == 200 {
             running.kill().unwrap();
             break;

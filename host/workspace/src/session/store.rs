@@ -1,9 +1,10 @@
 //! The folder of sessions: making, finding, listing and opening them.
 
 use super::{
-    LoadedSession, SessionError, SessionHeader, SessionJournal,
+    LoadedSession, ResultLimits, SessionError, SessionHeader, SessionJournal, SessionResults,
     line::{self, VERSION},
     reader::{self, Tail},
+    results,
     writer::WholeLines,
 };
 use crate::{
@@ -132,7 +133,18 @@ impl SessionStore {
         Ok((SessionJournal::new(id.to_owned(), path, lines), session))
     }
 
-    /// Removes a session for good.
+    /// The large results of a session, in a folder that is made where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, or its folder cannot be made, belongs to another user or is open
+    /// to others.
+    pub fn results(&self, id: &str, limits: ResultLimits) -> Result<SessionResults, SessionError> {
+        self.open_file(id, OpenOptions::new().read(true))?;
+        SessionResults::open(&self.dir, &self.path, id, limits)
+    }
+
+    /// Removes a session for good, with its large results.
     ///
     /// # Errors
     ///
@@ -142,11 +154,17 @@ impl SessionStore {
         let path = self.file_path(id);
         let file = self.open_file(id, OpenOptions::new().read(true))?;
         lock(&file, id, &path)?;
-        self.dir.remove_file(file_name(id)).map_err(|error| SessionError::Io {
-            action: "removed",
-            path,
-            error,
-        })
+        let error =
+            |path: PathBuf| move |error| SessionError::Io { action: "removed", path, error };
+        // The results first: what is left of a removal that did not end can be removed again.
+        let folder = results::folder_name(id);
+        match self.dir.remove_dir_all(&folder) {
+            Err(failed) if failed.kind() != io::ErrorKind::NotFound => {
+                return Err(error(self.path.join(folder))(failed));
+            }
+            _ => {}
+        }
+        self.dir.remove_file(file_name(id)).map_err(error(path))
     }
 
     /// Lists the sessions.
@@ -169,18 +187,29 @@ impl SessionStore {
         Ok(list)
     }
 
+    /// The sessions of one workspace, the one written to last first, with what is to be said of
+    /// files that were left out: the session that is looked for may be one of them.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub fn of_workspace(&self, workspace: &Path) -> Result<SessionList, SessionError> {
+        let workspace = workspace.to_string_lossy();
+        let mut list = self.list()?;
+        list.sessions.retain(|session| {
+            session.header.as_ref().is_some_and(|header| header.workspace == workspace)
+        });
+        Ok(list)
+    }
+
     /// The session of this workspace that was written to last.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
     pub fn latest(&self, workspace: &Path) -> Result<Option<String>, SessionError> {
-        let workspace = workspace.to_string_lossy();
-        let of_workspace = |session: &SessionSummary| {
-            session.header.as_ref().is_some_and(|header| header.workspace == workspace)
-        };
-        let list = self.list()?;
-        Ok(list.sessions.into_iter().find(of_workspace).map(|session| session.id))
+        let list = self.of_workspace(workspace)?;
+        Ok(list.sessions.into_iter().next().map(|session| session.id))
     }
 
     fn summary(&self, id: &str) -> Result<SessionSummary, SessionError> {
