@@ -5,6 +5,9 @@
 //! exit code: 0, with an optional decision as one JSON object on standard output; 2, which blocks
 //! with standard error as the reason; anything else is a hook that is broken. A hook may refuse or
 //! narrow. Nothing that it says allows anything, and whether its answer is followed is the loop's.
+//!
+//! Hooks are the user's own programs and run with the user's rights, outside of every sandbox. One
+//! that lies in the workspace is not run: a tool call could have written it.
 
 mod decision;
 mod process;
@@ -203,6 +206,19 @@ impl Hooks {
         report
     }
 
+    async fn start(&self, command: &HookCommand, input: &Value) -> Result<Ended, Failure> {
+        if lies_in(&command.program, &self.workspace) {
+            return Err(Failure::InWorkspace);
+        }
+        let environment = command.environment.iter().filter_map(|(name, value)| {
+            let value = value.clone().map(OsString::from).or_else(|| (self.variable)(name))?;
+            Some((OsString::from(name), value))
+        });
+        let mut process = tokio::process::Command::new(&command.program);
+        process.args(&command.arguments).env_clear().envs(environment).current_dir(&self.workspace);
+        process::run(process, input.to_string(), command.timeout, self.limits).await
+    }
+
     async fn run_one(
         &self,
         point: HookPoint,
@@ -210,14 +226,8 @@ impl Hooks {
         input: &Value,
         report: &mut HookReport,
     ) {
-        let environment = command.environment.iter().filter_map(|(name, value)| {
-            let value = value.clone().map(OsString::from).or_else(|| (self.variable)(name))?;
-            Some((OsString::from(name), value))
-        });
-        let mut process = tokio::process::Command::new(&command.program);
-        process.args(&command.arguments).env_clear().envs(environment).current_dir(&self.workspace);
-        let run = process::run(process, input.to_string(), command.timeout, self.limits).await;
-        let answer = run.and_then(|ended| answer(point, ended, self.limits));
+        let ended = self.start(command, input).await;
+        let answer = ended.and_then(|ended| answer(point, ended, self.limits));
         let about = format!("the `{point}` hook of {}", command.source);
         match answer {
             Ok(Answer { verdict, arguments, context, notice }) => {
@@ -249,6 +259,14 @@ impl Hooks {
             }
         }
     }
+}
+
+/// Whether those who may write in a folder can change what is run: the program lies there, or is
+/// reached through it. One that is missing is not there to be changed.
+fn lies_in(program: &Path, folder: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = real(folder);
+    real(program).starts_with(&folder) || program.ancestors().any(|above| real(above) == folder)
 }
 
 /// What an end of a hook means.

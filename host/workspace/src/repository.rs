@@ -76,7 +76,10 @@ impl Workspace {
         let root = self.repository.as_deref()?;
         let repository = open(root)?;
         let head = head(&repository)?;
-        Some(Repository { head, work_tree: work_tree::look(&repository, root) })
+        Some(Repository {
+            head,
+            work_tree: work_tree::look(&repository, root, work_tree::PATIENCE),
+        })
     }
 
     /// What the repository's `HEAD` is now; nothing without a repository, or with one that cannot

@@ -43,6 +43,7 @@ pub(super) struct Ended {
 #[derive(Debug)]
 pub(super) enum Failure {
     NotStarted(io::Error),
+    InWorkspace,
     Lost(io::Error),
     Deadline { after: Duration },
     TooMuch { most: usize },
@@ -56,6 +57,10 @@ impl fmt::Display for Failure {
             Self::NotStarted(error) => {
                 write!(f, "could not be started ({error}): check its `command`")
             }
+            Self::InWorkspace => f.write_str(
+                "was not started, since it lies in the workspace, where tool calls can change it: \
+                 put it elsewhere",
+            ),
             Self::Lost(error) => write!(f, "could not be waited for ({error})"),
             Self::Deadline { after } => write!(
                 f,
@@ -108,18 +113,19 @@ pub(super) async fn run(
                 tokio::join!(write, output.read(stdout), errors.read(stderr));
             };
             tokio::pin!(streams);
-            let exited = group.exited();
-            tokio::pin!(exited);
             let exited = tokio::select! {
-                exited = &mut exited => {
+                exited = group.exited() => Some(exited),
+                // It may close its streams and go on.
+                () = &mut streams => None,
+            };
+            match exited {
+                Some(exited) => {
                     exited.map_err(Failure::Lost)?;
                     group.kill();
                     let _ = tokio::time::timeout(limits.grace, streams).await;
-                    Ok(())
                 }
-                () = &mut streams => exited.await,
-            };
-            exited.map_err(Failure::Lost)?;
+                None => group.exited().await.map_err(Failure::Lost)?,
+            }
         }
         Ok((output, errors))
     };
@@ -179,22 +185,19 @@ impl Group {
     }
 
     /// Waits until the leader has ended, and leaves it to be reaped.
-    fn exited(&self) -> impl Future<Output = io::Result<()>> + use<> {
+    async fn exited(&mut self) -> io::Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let leader = self.leader();
-        async move {
-            let Some(leader) = leader else { return Ok(()) };
-            let wait = move || {
-                loop {
-                    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-                    match waitid(WaitId::Pid(leader), options) {
-                        Err(rustix::io::Errno::INTR) => {}
-                        ended => return ended.map(drop).map_err(io::Error::from),
-                    }
+        let Some(leader) = self.leader() else { return Ok(()) };
+        let wait = move || {
+            loop {
+                let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                match waitid(WaitId::Pid(leader), options) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    ended => return ended.map(drop).map_err(io::Error::from),
                 }
-            };
-            tokio::task::spawn_blocking(wait).await.map_err(io::Error::other)?
-        }
+            }
+        };
+        tokio::task::spawn_blocking(wait).await.map_err(io::Error::other)?
     }
 
     fn kill(&self) {
@@ -208,9 +211,8 @@ impl Group {
 #[cfg(not(unix))]
 impl Group {
     /// Waits until the process has ended.
-    fn exited(&mut self) -> impl Future<Output = io::Result<()>> {
-        let wait = self.child.wait();
-        async move { wait.await.map(drop) }
+    async fn exited(&mut self) -> io::Result<()> {
+        self.child.wait().await.map(drop)
     }
 
     fn kill(&mut self) {

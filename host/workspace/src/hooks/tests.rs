@@ -7,13 +7,19 @@ use std::{
 
 struct Fixture {
     _guard: tempfile::TempDir,
+    /// The workspace.
     folder: PathBuf,
+    /// A folder beside it.
+    beside: PathBuf,
 }
 
 fn fixture() -> Fixture {
     let guard = tempfile::tempdir().unwrap();
-    let folder = guard.path().canonicalize().unwrap();
-    Fixture { _guard: guard, folder }
+    let root = guard.path().canonicalize().unwrap();
+    let (folder, beside) = (root.join("workspace"), root.join("workspace-beside"));
+    fs::create_dir(&folder).unwrap();
+    fs::create_dir(&beside).unwrap();
+    Fixture { _guard: guard, folder, beside }
 }
 
 /// A hook whose program is a shell, for the tests alone.
@@ -284,13 +290,36 @@ async fn hooks_run_in_order_until_one_refuses() {
 async fn a_program_that_cannot_be_started_is_named() {
     let fixture = fixture();
     let not_started = |error: &str| format!("could not be started ({error}): check its `command`");
-    let missing = HookCommand { program: fixture.folder.join("missing"), ..sh("") };
+    let at = |path: &Path| HookCommand { program: path.to_owned(), ..sh("") };
+    let missing = at(&fixture.beside.join("missing"));
     broken(&fixture, missing, &not_started("No such file or directory (os error 2)")).await;
-    fs::write(fixture.folder.join("text"), "#!/bin/sh\n").unwrap();
-    let text = HookCommand { program: fixture.folder.join("text"), ..sh("") };
-    broken(&fixture, text, &not_started("Permission denied (os error 13)")).await;
-    let folder = HookCommand { program: fixture.folder.clone(), ..sh("") };
-    broken(&fixture, folder, &not_started("Permission denied (os error 13)")).await;
+    let text = fixture.beside.join("text");
+    fs::write(&text, "#!/bin/sh\n").unwrap();
+    broken(&fixture, at(&text), &not_started("Permission denied (os error 13)")).await;
+    broken(&fixture, at(&fixture.beside), &not_started("Permission denied (os error 13)")).await;
+}
+
+#[tokio::test]
+async fn a_program_that_a_tool_could_have_written_is_not_run() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let fixture = fixture();
+    let inside = fixture.folder.join("hook");
+    fs::write(&inside, "#!/bin/sh\ntouch ran\n").unwrap();
+    fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)).unwrap();
+    let link = fixture.beside.join("link");
+    symlink(&inside, &link).unwrap();
+    // Where it leads to today is no comfort: the link itself can be changed.
+    let leads_out = fixture.folder.join("leads-out");
+    symlink("/bin/sh", &leads_out).unwrap();
+    let climbs = fixture.beside.join("../workspace/hook");
+    symlink(&fixture.folder, fixture.beside.join("folder")).unwrap();
+    let by_another_name = fixture.beside.join("folder/leads-out");
+    for program in [inside, link, leads_out, climbs, by_another_name] {
+        let failure = "was not started, since it lies in the workspace, where tool calls can \
+                       change it: put it elsewhere";
+        broken(&fixture, HookCommand { program, ..sh("touch ran") }, failure).await;
+    }
+    assert!(!fixture.folder.join("ran").exists());
 }
 
 #[tokio::test]

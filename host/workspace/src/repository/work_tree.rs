@@ -27,7 +27,7 @@ use std::{
 };
 
 /// How long one look may take: it is taken in every round.
-const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of an index, which are read at once.
 const MAX_INDEX: u64 = 32 << 20;
 /// Bytes of files that are read.
@@ -36,8 +36,8 @@ const MAX_READ: u64 = 32 << 20;
 const MAX_OBJECT: u64 = 4 << 20;
 
 /// Looks at the working tree below `root`.
-pub(super) fn look(repository: &gix::Repository, root: &Path) -> WorkTree {
-    let look = Look::new(repository, root);
+pub(super) fn look(repository: &gix::Repository, root: &Path, patience: Duration) -> WorkTree {
+    let look = Look::new(repository, root, Instant::now() + patience);
     look.and_then(|look| look.run()).unwrap_or(WorkTree::NotKnown)
 }
 
@@ -62,7 +62,7 @@ enum Compared {
 
 impl<'a> Look<'a> {
     /// Nothing where there is no index that could be read.
-    fn new(repository: &'a gix::Repository, root: &Path) -> Option<Self> {
+    fn new(repository: &'a gix::Repository, root: &Path, until: Instant) -> Option<Self> {
         let path = repository.index_path();
         let index = match std::fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -82,7 +82,6 @@ impl<'a> Look<'a> {
             || root.symlink_metadata(".gitattributes").is_ok()
             || repository.git_dir().join("info/attributes").exists();
         let executable = cfg!(unix) && config.boolean("core.fileMode").unwrap_or(true);
-        let until = Instant::now() + PATIENCE;
         Some(Self { repository, root, index, converts, executable, until })
     }
 

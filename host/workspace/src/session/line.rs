@@ -37,6 +37,15 @@ pub(super) enum Line {
 
 /// Reads a line without its newline.
 pub(super) fn parse(line: &[u8]) -> Line {
+    // Nearly all are, so they are read once and no more.
+    match serde_json::from_slice(line) {
+        Ok(record) => Line::Record(record),
+        Err(error) => parse_other(line, error),
+    }
+}
+
+/// Reads a line that is no record that is known here.
+fn parse_other(line: &[u8], as_record: serde_json::Error) -> Line {
     /// What can be said of a line whatever else is in it.
     #[derive(Deserialize)]
     struct Kind {
@@ -53,7 +62,7 @@ pub(super) fn parse(line: &[u8]) -> Line {
             _ => serde_json::from_slice(line).map(Line::Header),
         }
     } else {
-        serde_json::from_slice(line).map(Line::Record)
+        Err(as_record)
     };
     parsed.unwrap_or_else(|error| {
         Line::Unreadable(format!("holds a `{}` that is not readable here ({error})", kind.record))

@@ -125,6 +125,7 @@ impl SessionResults {
         let path = folder.join(&name);
         let error = |error| SessionError::Places(PlacesError::Io { path: path.clone(), error });
         let mut builder = DirBuilder::new();
+        builder.recursive(false);
         #[cfg(unix)]
         {
             use cap_std::fs::DirBuilderExt;

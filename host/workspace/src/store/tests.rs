@@ -389,3 +389,18 @@ fn changes_at_the_same_time_all_count() {
     let config = parse_user(home.store.file(), &home.text()).unwrap();
     assert_eq!(config.workspaces[Path::new("/w")].allow.len(), 20);
 }
+
+#[test]
+fn hooks_stay_as_they_are_while_grants_change() {
+    let hooks = "[[hooks.pre_tool]] # mine\ncommand = [\"/usr/bin/check\", \"--x\"]\nenv = { A = \
+                 \"b\" }\ntimeout = \"5s\"\non_failure = \"block\"\n";
+    let home = Home::new(hooks);
+    home.apply(&grant(&home, "web", &["net=https://a.example"], None)).unwrap();
+    assert_eq!(home.text(), format!("{hooks}\n[plugins.web]\nnet = [\"https://a.example\"]\n"));
+    // A file whose hooks are wrong is changed by nobody.
+    let broken = Home::new("[[hooks.pre_tool]]\ncommand = [\"check\"]\n");
+    let error = broken
+        .apply(&Change::Trust { folder: PathBuf::from("/w"), digest: DIGEST.to_owned() })
+        .unwrap_err();
+    assert!(error.contains("which is not an absolute path"), "{error}");
+}

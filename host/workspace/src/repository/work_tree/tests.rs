@@ -106,8 +106,13 @@ impl Committed {
         }
     }
 
+    /// With all the time of the world.
     fn look(&self) -> WorkTree {
-        Workspace::open(&self.root).unwrap().state().unwrap().work_tree
+        self.look_for(Duration::from_secs(600))
+    }
+
+    fn look_for(&self, patience: Duration) -> WorkTree {
+        look(&crate::repository::open(&self.root).unwrap(), &self.root, patience)
     }
 }
 
@@ -125,7 +130,10 @@ fn a_fresh_commit_is_clean_with_and_without_the_stats_of_files() {
     assert_eq!(repository.look(), WorkTree::Clean);
     // So it is seen from a folder inside.
     let inside = Workspace::open(&repository.root.join("d")).unwrap();
-    assert_eq!(inside.state().unwrap().work_tree, WorkTree::Clean);
+    assert_eq!(inside.repository(), Some(repository.root.as_path()));
+    assert!(inside.state().unwrap().to_string().starts_with("no branch, at commit "));
+    // Where there is no time nothing is claimed.
+    assert_eq!(repository.look_for(Duration::ZERO), WorkTree::NotKnown);
 }
 
 #[test]
