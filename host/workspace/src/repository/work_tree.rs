@@ -77,8 +77,10 @@ impl<'a> Look<'a> {
         };
         let root = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
         let config = repository.config_snapshot();
-        let text = config.string("core.autocrlf");
-        let converts = text.is_some_and(|text| !text.eq_ignore_ascii_case(b"false"))
+        let ends = config.string("core.autocrlf");
+        let attributes = |entry: &Entry| entry.path(&index).ends_with(b".gitattributes");
+        let converts = ends.is_some_and(|ends| !ends.eq_ignore_ascii_case(b"false"))
+            || index.entries().iter().any(attributes)
             || root.symlink_metadata(".gitattributes").is_ok()
             || repository.git_dir().join("info/attributes").exists();
         let executable = cfg!(unix) && config.boolean("core.fileMode").unwrap_or(true);

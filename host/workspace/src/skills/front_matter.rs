@@ -121,3 +121,54 @@ fn text(key: &str, value: String, most: usize) -> Result<String, String> {
 fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().chars().take(200).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Something like a front matter, and nothing like one.
+    fn file() -> impl Strategy<Value = String> {
+        let value = prop_oneof![
+            "[a-z-]{0,70}",
+            "[ -~]{0,30}",
+            any::<String>(),
+            Just("[a, b]".to_owned()),
+            Just("|\n  a\n  b".to_owned()),
+        ];
+        let key = prop_oneof![
+            Just("name"),
+            Just("description"),
+            Just("allowed-tools"),
+            Just("license"),
+            Just("x"),
+        ];
+        let lines = proptest::collection::vec((key, value), 0..6);
+        let whole = (lines, any::<String>()).prop_map(|(lines, text)| {
+            let lines: String =
+                lines.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+            format!("---\nname: a\ndescription: b\n{lines}---\n{text}")
+        });
+        prop_oneof![whole, any::<String>(), any::<String>().prop_map(|text| format!("---\n{text}"))]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn whatever_is_taken_is_bounded_and_of_one_line(file in file()) {
+            let Ok((front_matter, rest)) = split(&file) else { return Ok(()) };
+            prop_assert!(file.ends_with(rest));
+            let FrontMatter { name, description, allowed_tools, license, compatibility } =
+                front_matter;
+            prop_assert!((1..=MAX_NAME).contains(&name.len()), "{name}");
+            let plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
+            prop_assert!(name.chars().all(plain), "{name}");
+            let texts = [Some(description), license, compatibility].into_iter().flatten();
+            for text in texts.chain(allowed_tools) {
+                prop_assert!((1..=MAX_DESCRIPTION).contains(&text.chars().count()), "{text}");
+                prop_assert!(!text.chars().any(char::is_control), "{text:?}");
+            }
+        }
+    }
+}

@@ -300,3 +300,27 @@ fn a_tree_without_end_is_left() {
     fs::write(repository.git("HEAD"), "0123456789abcdef0123456789abcdef01234567\n").unwrap();
     assert_eq!(repository.look(), WorkTree::NotKnown);
 }
+
+/// Damage in an index is no panic, whatever it does to the answer.
+#[test]
+fn a_damaged_index_is_no_end_of_a_round() {
+    let repository = Committed::new();
+    repository.write_index_with_stats();
+    let index = repository.git("index");
+    let whole = fs::read(&index).unwrap();
+    let look = || {
+        let opened = crate::repository::open(&repository.root).unwrap();
+        look(&opened, &repository.root, Duration::from_secs(600))
+    };
+    assert_eq!(look(), WorkTree::Clean);
+    for at in 0..whole.len() {
+        for bits in [0x01, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= bits;
+            fs::write(&index, &bytes).unwrap();
+            look();
+        }
+        fs::write(&index, &whole[..at]).unwrap();
+        look();
+    }
+}
