@@ -122,7 +122,12 @@ fn is_telling(head: &[u8]) -> bool {
 }
 
 fn begins_events(head: &[u8]) -> bool {
-    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+    let mark = "\u{feff}".as_bytes();
+    if mark.starts_with(head) {
+        // Cut inside the byte order mark, or right after it.
+        return true;
+    }
+    let head = head.strip_prefix(mark).unwrap_or(head).trim_ascii_start();
     let end = head.iter().position(|byte| matches!(byte, b':' | b'\n' | b'\r'));
     match end {
         Some(end) => FIELDS.contains(&&head[..end]),

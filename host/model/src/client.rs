@@ -26,7 +26,9 @@ pub(crate) fn headers(protocol: Protocol, key: Option<&ApiKey>) -> Option<Header
     if let Some(key) = key {
         let (name, text) = match protocol {
             Protocol::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
-            Protocol::OpenAi => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+            Protocol::OpenAi | Protocol::OpenAiResponses => {
+                (AUTHORIZATION, format!("Bearer {}", key.expose()))
+            }
         };
         let mut value = HeaderValue::from_str(&text).ok()?;
         value.set_sensitive(true);

@@ -16,16 +16,17 @@ pub enum Protocol {
     Anthropic,
     /// OpenAI-compatible chat completions: `POST {base_url}/chat/completions`.
     OpenAi,
+    /// The OpenAI Responses API: `POST {base_url}/responses`.
+    OpenAiResponses,
 }
 
 impl Protocol {
-    /// The protocol by its name in the configuration: `anthropic` or `openai`.
+    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::OpenAiResponses];
+
+    /// The protocol by its name in the configuration: `anthropic`, `openai` or
+    /// `openai-responses`.
     pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "anthropic" => Some(Self::Anthropic),
-            "openai" => Some(Self::OpenAi),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
     /// The name in the configuration.
@@ -33,6 +34,7 @@ impl Protocol {
         match self {
             Self::Anthropic => "anthropic",
             Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
         }
     }
 }
@@ -69,30 +71,24 @@ impl ProviderConfig {
     }
 }
 
-/// The providers that need no configuration.
-pub fn built_in_providers() -> [ProviderConfig; 4] {
+/// The providers that need no configuration. `openai-responses` is `openai` by its other protocol,
+/// with the same key.
+pub fn built_in_providers() -> [ProviderConfig; 7] {
+    use Protocol::{Anthropic, OpenAi, OpenAiResponses};
+    let provider = ProviderConfig::new;
     [
-        ProviderConfig::new(
-            "anthropic",
-            Protocol::Anthropic,
-            "https://api.anthropic.com",
-            Some("ANTHROPIC_API_KEY"),
-        ),
-        ProviderConfig::new(
-            "openai",
-            Protocol::OpenAi,
-            "https://api.openai.com/v1",
-            Some("OPENAI_API_KEY"),
-        ),
-        ProviderConfig::new(
-            "openrouter",
-            Protocol::OpenAi,
-            "https://openrouter.ai/api/v1",
-            Some("OPENROUTER_API_KEY"),
-        ),
-        ProviderConfig::new("ollama", Protocol::OpenAi, "http://127.0.0.1:11434/v1", None),
+        provider("anthropic", Anthropic, "https://api.anthropic.com", Some("ANTHROPIC_API_KEY")),
+        provider("openai", OpenAi, OPENAI, Some("OPENAI_API_KEY")),
+        provider("openai-responses", OpenAiResponses, OPENAI, Some("OPENAI_API_KEY")),
+        provider("openrouter", OpenAi, "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY")),
+        provider("gemini", OpenAi, GEMINI, Some("GEMINI_API_KEY")),
+        provider("mistral", OpenAi, "https://api.mistral.ai/v1", Some("MISTRAL_API_KEY")),
+        provider("ollama", OpenAi, "http://127.0.0.1:11434/v1", None),
     ]
 }
+
+const OPENAI: &str = "https://api.openai.com/v1";
+const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta/openai";
 
 /// Why a provider's settings cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -154,6 +150,7 @@ fn endpoint(config: &ProviderConfig) -> Result<Url, ConfigError> {
         Protocol::Anthropic if base.ends_with("/v1") => format!("{base}/messages"),
         Protocol::Anthropic => format!("{base}/v1/messages"),
         Protocol::OpenAi => format!("{base}/chat/completions"),
+        Protocol::OpenAiResponses => format!("{base}/responses"),
     };
     url.set_path(&path);
     Ok(url)
@@ -205,9 +202,34 @@ mod tests {
             (Protocol::OpenAi, "https://a.test/v1", "https://a.test/v1/chat/completions"),
             (Protocol::OpenAi, " https://a.test/v1// ", "https://a.test/v1/chat/completions"),
             (Protocol::OpenAi, "http://[::1]:8080", "http://[::1]:8080/chat/completions"),
+            (Protocol::OpenAiResponses, "https://a.test/v1/", "https://a.test/v1/responses"),
         ] {
             assert_eq!(endpoint_of(protocol, base), Ok(want.to_owned()), "{base}");
         }
+    }
+
+    #[test]
+    fn a_protocol_is_found_by_its_own_name() {
+        for protocol in Protocol::ALL {
+            assert_eq!(Protocol::from_name(protocol.name()), Some(protocol));
+        }
+        assert_eq!(Protocol::from_name("grpc"), None);
+    }
+
+    #[test]
+    fn every_built_in_provider_can_be_reached_as_it_is() {
+        let endpoints = built_in_providers()
+            .map(|config| (config.name.clone(), endpoint(&config).unwrap().to_string()));
+        let want = [
+            ("anthropic", "https://api.anthropic.com/v1/messages"),
+            ("openai", "https://api.openai.com/v1/chat/completions"),
+            ("openai-responses", "https://api.openai.com/v1/responses"),
+            ("openrouter", "https://openrouter.ai/api/v1/chat/completions"),
+            ("gemini", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"),
+            ("mistral", "https://api.mistral.ai/v1/chat/completions"),
+            ("ollama", "http://127.0.0.1:11434/v1/chat/completions"),
+        ];
+        assert_eq!(endpoints, want.map(|(name, url)| (name.to_owned(), url.to_owned())));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Content that a protocol has no form for, as text that says what it was.
 
-use crate::history::{CallResult, NO_RESULT};
+use crate::history::{CallResult, NO_RESULT, is_blank};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use belljar_types::{Blob, Content};
+use belljar_types::{Blob, Content, SystemPrompt};
 
 /// What the model reads for a tool that returned nothing at all: an empty text is refused.
 const NO_OUTPUT: &str = "(no output)";
@@ -50,6 +50,52 @@ pub(crate) fn part(content: &Content) -> Option<OutputPart<'_>> {
             None => uri.clone(),
         }),
     })
+}
+
+/// Both parts of the prompt as one text, the stable one first.
+pub(crate) fn system(prompt: &SystemPrompt) -> Option<String> {
+    let parts: Vec<&str> =
+        [&*prompt.stable, &prompt.environment].into_iter().filter(|text| !is_blank(text)).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// A result where only a text can stand: its images are added to `said`, which the user says after
+/// the results, named by their call.
+pub(crate) fn result_text<'a>(result: &CallResult<'a>, said: &mut Vec<OutputPart<'a>>) -> String {
+    let parts = match of_result(result) {
+        ResultContent::Failure(message) => return format!("error: {message}"),
+        ResultContent::Output(parts) => parts,
+    };
+    let mut texts = Vec::new();
+    let mut images = 0_usize;
+    for part in parts {
+        match part {
+            OutputPart::Text(text) => texts.push(text),
+            OutputPart::Image(blob) => {
+                images += 1;
+                said.push(OutputPart::Text(format!(
+                    "Image {images} of the result of `{}` ({}):",
+                    result.name, result.id
+                )));
+                said.push(OutputPart::Image(blob));
+                texts.push(format!("[image {images}: shown after the results]"));
+            }
+        }
+    }
+    texts.join("\n")
+}
+
+/// What a user says as one text, or nothing where an image is part of it.
+pub(crate) fn plain_text(parts: &[OutputPart<'_>]) -> Option<String> {
+    let texts = parts.iter().map(|part| match part {
+        OutputPart::Text(text) => Some(text.as_str()),
+        OutputPart::Image(_) => None,
+    });
+    Some(texts.collect::<Option<Vec<_>>>()?.join("\n\n"))
+}
+
+pub(crate) fn data_url(blob: &Blob) -> String {
+    format!("data:{};base64,{}", blob.media_type, base64(blob))
 }
 
 pub(crate) fn base64(blob: &Blob) -> String {

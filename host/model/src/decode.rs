@@ -1,4 +1,4 @@
-//! What both protocols' decoders have in common: events of the stream go in, model events come
+//! What the protocols' decoders have in common: events of the stream go in, model events come
 //! out. Decoders are pure; reading, waiting and limits are the reader's.
 
 use belljar_types::ModelEvent;
@@ -69,6 +69,20 @@ pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
         }
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
+    }
+}
+
+/// More of the answer's text.
+pub(crate) fn push_text(text: &str, out: &mut Vec<ModelEvent>) {
+    if !text.is_empty() {
+        out.push(ModelEvent::Text(text.to_owned()));
+    }
+}
+
+/// More of the reasoning.
+pub(crate) fn push_reasoning(text: &str, out: &mut Vec<ModelEvent>) {
+    if !text.is_empty() {
+        out.push(ModelEvent::ReasoningDelta(text.to_owned()));
     }
 }
 

@@ -34,7 +34,7 @@ impl Failures {
         }
         let report = Report::of_body(body).with_status(status);
         let mut error = self.error(&report);
-        error.retry_after = retry_after::read(headers);
+        error.retry_after = retry_after::read(headers).or(error.retry_after);
         error
     }
 
@@ -161,7 +161,9 @@ impl Failures {
                  `{base_url}` can do what was asked"
             ),
         };
-        ModelError::new(kind, message)
+        // A wait helps no other kind.
+        let retry_after = report.retry_after.filter(|_| kind.is_retryable());
+        ModelError { kind, message, retry_after }
     }
 
     fn key_advice(&self) -> String {

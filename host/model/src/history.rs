@@ -2,7 +2,10 @@
 //! after the message that made it, reasoning only where it goes back to the model that made it.
 //! What an old session lacks is mended the same way each time, so that caches hold.
 
-use crate::{ids::CallIds, names::ToolNames};
+use crate::{
+    ids::{CallIds, IdForm},
+    names::ToolNames,
+};
 use belljar_types::{
     Arguments, AssistantMessage, AssistantPart, Content, Conversation, Message, Reasoning,
     ToolResult,
@@ -43,9 +46,10 @@ pub(crate) fn turns<'a>(
     conversation: &'a Conversation,
     own_model: &str,
     names: &'a ToolNames,
+    form: IdForm,
 ) -> Vec<Turn<'a>> {
     let mut turns = Vec::new();
-    let mut ids = CallIds::default();
+    let mut ids = CallIds::sent_as(form);
     let mut rest = conversation.messages();
     while let Some((message, after)) = rest.split_first() {
         rest = after;

@@ -2,15 +2,26 @@
 //! unusable or taken, the call gets an id of ours, and that one goes back to the provider.
 
 use belljar_types::{Conversation, Message};
+use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 
 /// The strictest limit among the APIs in use.
 const MAX_LENGTH: usize = 40;
 
+/// What an API takes as the id of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum IdForm {
+    #[default]
+    Common,
+    /// Nine letters and digits, no more and no less.
+    Nine,
+}
+
 /// The ids that are in use.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     taken: HashSet<String>,
+    form: IdForm,
 }
 
 impl CallIds {
@@ -28,7 +39,12 @@ impl CallIds {
                 Message::User(_) => {}
             }
         }
-        Self { taken }
+        Self { taken, form: IdForm::Common }
+    }
+
+    /// Those of a request in the making.
+    pub(crate) fn sent_as(form: IdForm) -> Self {
+        Self { taken: HashSet::new(), form }
     }
 
     /// The id for a new call of `tool` that came with the id `given`, empty if with none.
@@ -37,9 +53,30 @@ impl CallIds {
         self.claim(usable.then_some(given))
     }
 
-    /// The id under which a recorded call is sent: its own wherever the API takes it.
+    /// The id under which a recorded call is sent: its own wherever the API takes it, else one that
+    /// is the same in every request.
     pub(crate) fn for_history(&mut self, recorded: &str) -> String {
-        self.claim(is_acceptable(recorded).then_some(recorded))
+        match self.form {
+            IdForm::Common => self.claim(is_acceptable(recorded).then_some(recorded)),
+            IdForm::Nine => self.claim_nine(recorded),
+        }
+    }
+
+    fn claim_nine(&mut self, recorded: &str) -> String {
+        let is_nine = recorded.len() == 9 && recorded.bytes().all(|b| b.is_ascii_alphanumeric());
+        if is_nine && self.taken.insert(recorded.to_owned()) {
+            return recorded.to_owned();
+        }
+        let mut round = 0_u32;
+        loop {
+            let digest = Sha256::digest(format!("{recorded}\0{round}"));
+            let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let id = digits[..9].to_owned();
+            if self.taken.insert(id.clone()) {
+                return id;
+            }
+            round += 1;
+        }
     }
 
     fn claim(&mut self, wanted: Option<&str>) -> String {
@@ -75,5 +112,22 @@ mod tests {
         let given = ["call_2", "call_2", "", "read_file", "a b", &long, "toolu_1"];
         let got: Vec<_> = given.iter().map(|id| ids.for_call(id, "read_file")).collect();
         assert_eq!(got, ["call_2", "call_3", "call_4", "call_5", "call_6", "call_7", "toolu_1"]);
+    }
+
+    #[test]
+    fn nine_letters_and_digits_are_made_of_any_id_and_stay_the_same() {
+        let sent = || {
+            let mut ids = CallIds::sent_as(IdForm::Nine);
+            ["abcdefgh1", "call_1", "call_1", "abcdefgh1", "", "größe4567"]
+                .map(|id| ids.for_history(id))
+        };
+        let got = sent();
+        assert_eq!(got, sent());
+        assert_eq!(got[0], "abcdefgh1");
+        let different: HashSet<_> = got.iter().collect();
+        assert_eq!(different.len(), got.len(), "{got:?}");
+        for id in &got {
+            assert!(id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()), "{id}");
+        }
     }
 }

@@ -3,6 +3,9 @@
 //! `README.md`.
 
 mod format;
+mod write;
+
+pub(crate) use write::line;
 
 use crate::ids::CallIds;
 use belljar_types::{
@@ -128,6 +131,13 @@ fn play(turn: &Turn, mut ids: CallIds) -> Vec<Result<ModelEvent, ModelError>> {
         })));
     }
     items.extend(turn.usage.map(|usage| Ok(ModelEvent::Usage(usage))));
+    items.extend(turn.stream.iter().cloned().map(|event| match event {
+        ModelEvent::ToolCall(ToolCall { id, tool, arguments }) => {
+            let id = ids.for_call(&id, &tool);
+            Ok(ModelEvent::ToolCall(ToolCall { id, tool, arguments }))
+        }
+        event => Ok(event),
+    }));
     items.push(match &turn.error {
         Some(error) => Err(ModelError {
             kind: error.kind,

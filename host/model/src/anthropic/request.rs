@@ -3,6 +3,7 @@
 use crate::{
     content::{self, OutputPart, ResultContent},
     history::{CallResult, Piece, Turn, is_blank, turns},
+    ids::IdForm,
     names::ToolNames,
 };
 use belljar_types::{Blob, ModelRequest, Reasoning, SystemPrompt, ToolDefinition};
@@ -25,7 +26,7 @@ pub(crate) fn body(
     if !system.is_empty() {
         body["system"] = system.into();
     }
-    let turns = turns(&request.conversation, own_model, names);
+    let turns = turns(&request.conversation, own_model, names, IdForm::Common);
     let tools = tools(&request.tools, names);
     if !tools.is_empty() {
         body["tools"] = tools.into();
@@ -203,9 +204,11 @@ fn piece_block(piece: Piece<'_>) -> Option<Value> {
     }
 }
 
-/// Reasoning goes back exactly as it came; without a signature the API refuses it.
+/// Reasoning goes back exactly as it came; without a signature the API refuses it. What begins with
+/// a brace is of another protocol, which the provider spoke when it was said.
 fn thinking_block(reasoning: &Reasoning) -> Option<Value> {
-    match (&reasoning.data, &reasoning.signature) {
+    let is_ours = |text: &&String| !text.starts_with('{');
+    match (reasoning.data.as_ref().filter(is_ours), reasoning.signature.as_ref().filter(is_ours)) {
         (Some(data), _) => Some(json!({ "type": "redacted_thinking", "data": data })),
         (None, Some(signature)) => Some(json!({
             "type": "thinking",

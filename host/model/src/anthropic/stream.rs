@@ -1,7 +1,7 @@
 //! The events of an answer.
 
 use crate::{
-    decode::{Decoder, Step, StreamFault, number, object, text},
+    decode::{Decoder, Step, StreamFault, number, object, push_reasoning, push_text, text},
     ids::CallIds,
     names::ToolNames,
 };
@@ -267,17 +267,5 @@ fn arguments(input: Value, json: String, suspect: bool) -> Arguments {
         Value::Object(map) if json.trim().is_empty() && !map.is_empty() => Arguments::Object(map),
         _ if suspect && json.trim().is_empty() => Arguments::Text(json),
         _ => Arguments::parse(&json),
-    }
-}
-
-fn push_text(text: &str, out: &mut Vec<ModelEvent>) {
-    if !text.is_empty() {
-        out.push(ModelEvent::Text(text.to_owned()));
-    }
-}
-
-fn push_reasoning(text: &str, out: &mut Vec<ModelEvent>) {
-    if !text.is_empty() {
-        out.push(ModelEvent::ReasoningDelta(text.to_owned()));
     }
 }

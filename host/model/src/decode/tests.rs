@@ -1,7 +1,10 @@
-//! Both decoders against events in which one value after the other is of another type.
+//! The decoders against events in which one value after the other is of another type.
 
 use super::*;
-use crate::{anthropic::AnthropicDecoder, ids::CallIds, names::ToolNames, openai::OpenAiDecoder};
+use crate::{
+    anthropic::AnthropicDecoder, dialect::Dialect, ids::CallIds, names::ToolNames,
+    openai::OpenAiDecoder, responses::ResponsesDecoder,
+};
 use serde_json::json;
 
 fn odd_values() -> Vec<Value> {
@@ -77,7 +80,7 @@ fn break_each_value<D: Decoder>(decoder: impl Fn() -> D, events: &[Value]) {
 #[test]
 fn openai_survives_any_type_anywhere() {
     break_each_value(
-        || OpenAiDecoder::new(ToolNames::default(), CallIds::default()),
+        || OpenAiDecoder::new(ToolNames::default(), CallIds::default(), Dialect::Gemini),
         &[
             json!({"choices": [{"index": 0, "delta": {"content": "a", "reasoning": "r"}}]}),
             json!({"choices": [{"index": 0, "delta": {"content": [{"type": "text", "text": "b"}]}}]}),
@@ -114,6 +117,34 @@ fn anthropic_survives_any_type_anywhere() {
             json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"},
                 "usage": {"output_tokens": 2}}),
             json!({"type": "message_stop"}),
+        ],
+    );
+}
+
+#[test]
+fn responses_survive_any_type_anywhere() {
+    break_each_value(
+        || ResponsesDecoder::new(ToolNames::default(), CallIds::default()),
+        &[
+            json!({"type": "response.created", "response": {"status": "in_progress"}}),
+            json!({"type": "response.output_item.added", "output_index": 0,
+                "item": {"type": "reasoning", "id": "rs_1", "summary": []}}),
+            json!({"type": "response.reasoning_summary_text.delta", "output_index": 0,
+                "item_id": "rs_1", "delta": "t"}),
+            json!({"type": "response.output_item.done", "output_index": 0,
+                "item": {"type": "reasoning", "id": "rs_1", "encrypted_content": "e",
+                    "summary": [{"type": "summary_text", "text": "t"}]}}),
+            json!({"type": "response.output_item.added", "output_index": 1,
+                "item": {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "t",
+                    "arguments": ""}}),
+            json!({"type": "response.function_call_arguments.delta", "output_index": 1,
+                "item_id": "fc_1", "delta": "{\"a\":1}"}),
+            json!({"type": "response.output_item.done", "output_index": 1,
+                "item": {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "t",
+                    "arguments": "{\"a\":1}"}}),
+            json!({"type": "response.completed", "response": {"status": "completed",
+                "usage": {"input_tokens": 1, "output_tokens": 2,
+                    "input_tokens_details": {"cached_tokens": 1}}}}),
         ],
     );
 }

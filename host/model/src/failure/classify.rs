@@ -1,8 +1,10 @@
 //! What an error is, told by its status, the provider's own names for it and, where neither says
 //! enough, its wording.
 
+use super::retry_after;
 use belljar_types::ModelErrorKind;
 use serde_json::Value;
+use std::time::Duration;
 
 /// An error in the provider's own words.
 #[derive(Debug, Default, PartialEq)]
@@ -13,6 +15,8 @@ pub(crate) struct Report {
     pub(crate) message: String,
     /// Whether there is an error at all.
     pub(crate) is_error: bool,
+    /// The least wait, where the error itself names one.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 impl Report {
@@ -52,7 +56,9 @@ impl Report {
             .find_map(|key| number(error.get(key)?))
             .or_else(|| names.iter().find_map(|name| status_of(name)));
         let is_error = inner.is_some() || value["object"] == "error" || value["type"] == "error";
-        Self { status, names, message, is_error }
+        let retry_after =
+            retry_after::in_details(error).or_else(|| retry_after::in_words(&message));
+        Self { status, names, message, is_error, retry_after }
     }
 
     /// The status of the answer itself, which counts more than one inside it.
@@ -64,6 +70,7 @@ impl Report {
     pub(crate) fn kind(&self) -> ModelErrorKind {
         match self.status {
             Some(401 | 403) => ModelErrorKind::Authentication,
+            _ if self.is_about_key() => ModelErrorKind::Authentication,
             // Waiting does not fill an account.
             _ if self.is_billing() => ModelErrorKind::Request,
             Some(429) => ModelErrorKind::RateLimited,
@@ -80,6 +87,14 @@ impl Report {
     /// Whether it is the account that lacks something.
     pub(crate) fn is_billing(&self) -> bool {
         self.status == Some(402) || self.has_name("insufficient_quota")
+    }
+
+    /// Some providers call a wrong key a bad request.
+    fn is_about_key(&self) -> bool {
+        let message = self.message.to_lowercase();
+        ["api key not valid", "api key expired", "invalid api key", "incorrect api key"]
+            .iter()
+            .any(|words| message.contains(words))
     }
 
     fn has_name(&self, name: &str) -> bool {
@@ -158,6 +173,8 @@ fn status_of(name: &str) -> Option<u16> {
         | "internal"
         | "internal_server_error"
         | "internalservererror" => 500,
+        // `invalid_prompt`, `invalid_image_format` and the like.
+        _ if name.starts_with("invalid_") => 400,
         _ => return None,
     })
 }
@@ -188,6 +205,8 @@ mod tests {
             (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"),
             (400, "Your input exceeds the context window of this model."),
             (413, "Request exceeds the maximum size"),
+            (400, "Your input exceeds the context window of this model. Please adjust your input"),
+            (400, "The input token count exceeds the maximum number of tokens allowed 1048575."),
         ] {
             let report = Report::of_value(&json!({"error": {"message": message}}));
             assert_eq!(report.with_status(status).kind(), ContextOverflow, "{message}");
@@ -216,6 +235,14 @@ mod tests {
             (json!({"error": {"message": "m", "code": "502"}}), "m", Server),
             (json!({"error": {"message": "m", "type": "invalid_request_error"}}), "m", Request),
             (json!({"error": {"message": "m", "code": "insufficient_quota"}}), "m", Request),
+            (json!({"type": "error", "code": "invalid_prompt", "message": "m"}), "m", Request),
+            (json!({"error": {"code": "rate_limit_exceeded", "message": "m"}}), "m", RateLimited),
+            (
+                json!({"error": {"code": 400, "status": "INVALID_ARGUMENT",
+                    "message": "API key not valid. Please pass a valid API key."}}),
+                "API key not valid. Please pass a valid API key.",
+                Authentication,
+            ),
             (
                 json!({"error": {"message": "m", "type": "invalid_request_error",
                     "code": "context_length_exceeded"}}),

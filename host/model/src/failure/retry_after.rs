@@ -1,6 +1,8 @@
 //! How long a server asks to wait.
 
+use crate::decode::text;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
 /// Some servers give milliseconds in a header of their own.
@@ -28,6 +30,34 @@ pub(crate) fn read(headers: &HeaderMap) -> Option<Duration> {
         .and_then(|date| httpdate::parse_http_date(date).ok())
         .unwrap_or_else(SystemTime::now);
     Some(until.duration_since(now).unwrap_or_default().min(LONGEST))
+}
+
+/// Google names the wait in the details of an error: `"retryDelay": "34.5s"`.
+pub(crate) fn in_details(error: &Value) -> Option<Duration> {
+    let details = error["details"].as_array()?;
+    details.iter().find_map(|detail| seconds(text(detail, "retryDelay")))
+}
+
+/// OpenAI names it in the message alone where the error comes in the middle of a stream: `Please
+/// try again in 1.5s.`
+pub(crate) fn in_words(message: &str) -> Option<Duration> {
+    let (_, rest) = message.split_once("try again in ")?;
+    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
+    let wait = rest[..end.unwrap_or(rest.len())].trim_end_matches('.');
+    match wait.strip_suffix("ms") {
+        Some(milliseconds) => duration(milliseconds, 1e-3),
+        None => match wait.split_once('m') {
+            Some((minutes, rest)) => {
+                let minutes = duration(minutes, 60.0)?;
+                Some(if rest.is_empty() { minutes } else { minutes + seconds(rest)? }.min(LONGEST))
+            }
+            None => seconds(wait),
+        },
+    }
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    duration(text.strip_suffix('s')?, 1.0)
 }
 
 fn duration(text: &str, unit: f64) -> Option<Duration> {
@@ -75,5 +105,28 @@ mod tests {
         ] {
             assert_eq!(wait(&headers), want, "{headers:?}");
         }
+    }
+
+    #[test]
+    fn a_wait_that_the_error_itself_names_is_read() {
+        for (message, want) in [
+            ("Rate limit reached. Please try again in 1.5s. Visit", Some(1500)),
+            ("Please try again in 20ms.", Some(20)),
+            ("Please try again in 6m0s", Some(360_000)),
+            ("Please try again in 2m.", Some(120_000)),
+            ("Please try again in a while.", None),
+            ("Please try again in 12 hours", None),
+            ("try again in -1s", None),
+            ("try again in ", None),
+            ("Please try again later", None),
+        ] {
+            assert_eq!(in_words(message), want.map(Duration::from_millis), "{message}");
+        }
+        let error = serde_json::json!({"details": [
+            {"@type": "type.googleapis.com/google.rpc.Help"},
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"},
+        ]});
+        assert_eq!(in_details(&error), Some(Duration::from_millis(34_500)));
+        assert_eq!(in_details(&serde_json::json!({"details": "none"})), None);
     }
 }

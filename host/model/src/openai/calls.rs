@@ -1,9 +1,10 @@
 //! Tool calls put together from the pieces that servers send, each in its own manner: with and
 //! without an index, with ids that are missing or repeated, whole or in fragments.
 
+use super::kept::{Kept, extra_content};
 use crate::{decode::number, decode::text, ids::CallIds, names::ToolNames};
-use belljar_types::{Arguments, ToolCall};
-use serde_json::Value;
+use belljar_types::{Arguments, ModelEvent, ToolCall};
+use serde_json::{Map, Value};
 
 /// More calls than any model makes in one answer.
 const MAX_CALLS: usize = 512;
@@ -20,6 +21,8 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
+    /// What goes back with the call.
+    extra: Option<Value>,
 }
 
 /// One piece as it came.
@@ -28,6 +31,7 @@ struct Piece<'a> {
     id: &'a str,
     name: &'a str,
     arguments: PieceArguments<'a>,
+    extra: Option<&'a Value>,
 }
 
 enum PieceArguments<'a> {
@@ -55,13 +59,15 @@ impl Calls {
         let function = &value["function"];
         let piece = Piece {
             index: number(value, "index"),
-            id: text(value, "id"),
+            // The name of nothing, written out by a server that has no id yet.
+            id: Some(text(value, "id")).filter(|id| *id != "null").unwrap_or_default(),
             name: text(function, "name"),
             arguments: match &function["arguments"] {
                 Value::String(fragment) => PieceArguments::Fragment(fragment),
                 Value::Null => PieceArguments::Fragment(""),
                 whole => PieceArguments::Whole(whole.to_string()),
             },
+            extra: extra_content(value).or_else(|| extra_content(function)),
         };
         let place = match self.find(&piece).filter(|place| !self.calls[*place].is_other(&piece)) {
             Some(place) => place,
@@ -77,7 +83,7 @@ impl Calls {
         Ok(())
     }
 
-    /// The calls, whole. `cut`: the length limit ended the answer, so the last one is suspect.
+    /// The calls, whole, each after what goes back with it. `cut`: the length limit ended the answer, so the last one is suspect.
     ///
     /// # Errors
     ///
@@ -87,7 +93,7 @@ impl Calls {
         cut: bool,
         names: &ToolNames,
         ids: &mut CallIds,
-    ) -> Result<Vec<ToolCall>, String> {
+    ) -> Result<Vec<ModelEvent>, String> {
         let last = self.calls.len().saturating_sub(1);
         let mut calls = Vec::new();
         for (place, call) in self.calls.into_iter().enumerate() {
@@ -104,7 +110,12 @@ impl Calls {
             } else {
                 Arguments::parse(&call.arguments)
             };
-            calls.push(ToolCall { id: ids.for_call(&call.id, &call.name), tool, arguments });
+            if let (false, Some(extra)) = (suspect, call.extra) {
+                let fields = Map::from_iter([("extra_content".to_owned(), extra)]);
+                calls.push(ModelEvent::Reasoning(Kept::Call(fields).into_reasoning()));
+            }
+            let id = ids.for_call(&call.id, &call.name);
+            calls.push(ModelEvent::ToolCall(ToolCall { id, tool, arguments }));
         }
         Ok(calls)
     }
@@ -172,6 +183,9 @@ impl OpenCall {
         }
         if self.name.is_empty() {
             self.name = piece.name.to_owned();
+        }
+        if let Some(extra) = piece.extra {
+            self.extra = Some(extra.clone());
         }
         match piece.arguments {
             PieceArguments::Fragment(_) if repeated => {}

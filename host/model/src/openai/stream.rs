@@ -1,8 +1,12 @@
 //! The chunks of an answer.
 
-use super::calls::Calls;
+use super::{
+    calls::Calls,
+    kept::{MessageFields, extra_content, is_thought},
+};
 use crate::{
-    decode::{Decoder, Step, StreamFault, number, object, text},
+    decode::{Decoder, Step, StreamFault, number, object, push_reasoning, push_text, text},
+    dialect::Dialect,
     ids::CallIds,
     names::ToolNames,
 };
@@ -14,7 +18,9 @@ use serde_json::Value;
 pub(crate) struct OpenAiDecoder {
     names: ToolNames,
     ids: CallIds,
+    dialect: Dialect,
     calls: Calls,
+    message: MessageFields,
     usage: Usage,
     /// A refusal came in place of, or after, the answer's text.
     refused: bool,
@@ -22,11 +28,13 @@ pub(crate) struct OpenAiDecoder {
 }
 
 impl OpenAiDecoder {
-    pub(crate) fn new(names: ToolNames, ids: CallIds) -> Self {
+    pub(crate) fn new(names: ToolNames, ids: CallIds, dialect: Dialect) -> Self {
         Self {
             names,
             ids,
+            dialect,
             calls: Calls::default(),
+            message: MessageFields::default(),
             usage: Usage::default(),
             refused: false,
             finish: None,
@@ -41,13 +49,24 @@ impl OpenAiDecoder {
         let before = self.usage;
         self.usage.update(Usage {
             input_tokens: number(usage, "prompt_tokens"),
-            output_tokens: number(usage, "completion_tokens"),
+            output_tokens: self.output_tokens(usage),
             cached_tokens: number(&usage["prompt_tokens_details"], "cached_tokens")
                 .or_else(|| number(usage, "prompt_cache_hit_tokens")),
         });
         if self.usage != before {
             out.push(ModelEvent::Usage(self.usage));
         }
+    }
+
+    /// Gemini counts its thoughts in the total alone.
+    fn output_tokens(&self, usage: &Value) -> Option<u64> {
+        let output = number(usage, "completion_tokens");
+        if self.dialect != Dialect::Gemini {
+            return output;
+        }
+        let prompt = number(usage, "prompt_tokens").unwrap_or(0);
+        let rest = number(usage, "total_tokens").and_then(|total| total.checked_sub(prompt));
+        rest.max(output)
     }
 
     fn delta(&mut self, delta: &Value, out: &mut Vec<ModelEvent>) -> Result<(), StreamFault> {
@@ -57,7 +76,12 @@ impl OpenAiDecoder {
             reasoning => reasoning,
         };
         push_reasoning(reasoning, out);
+        self.message.take(delta);
         match &delta["content"] {
+            Value::String(text) if extra_content(delta).is_some_and(is_thought) => {
+                let text = text.strip_prefix("<thought>").unwrap_or(text);
+                push_reasoning(text.strip_suffix("</thought>").unwrap_or(text), out);
+            }
             Value::String(text) => push_text(text, out),
             Value::Array(parts) => parts.iter().for_each(|part| content_part(part, out)),
             _ => {}
@@ -84,6 +108,9 @@ impl Decoder for OpenAiDecoder {
         if data.trim() == "[DONE]" {
             return Ok(Step::Finished);
         }
+        if let Some(error) = error_in_list(data) {
+            return Err(StreamFault::Reported(error));
+        }
         let Some(chunk) = object(name, data, is_ours)? else {
             return Ok(Step::More);
         };
@@ -99,7 +126,11 @@ impl Decoder for OpenAiDecoder {
             if is_error(choice) {
                 return Err(StreamFault::Reported(choice.clone()));
             }
-            self.finish = finish_reason(text(choice, "finish_reason")).or(self.finish);
+            let reason = text(choice, "finish_reason").to_ascii_lowercase();
+            if let Some(problem) = failure(&reason) {
+                return Err(StreamFault::Reported(problem.into()));
+            }
+            self.finish = finish_reason(&reason).or(self.finish);
         }
         self.usage(&chunk["usage"], out);
         self.usage(&chunk["x_groq"]["usage"], out);
@@ -119,7 +150,9 @@ impl Decoder for OpenAiDecoder {
         let calls = std::mem::take(&mut self.calls)
             .finish(finish == FinishReason::Length, &self.names, &mut self.ids)
             .map_err(StreamFault::Protocol)?;
-        out.extend(calls.into_iter().map(ModelEvent::ToolCall));
+        let message = std::mem::take(&mut self.message).into_kept();
+        out.extend(message.map(|kept| ModelEvent::Reasoning(kept.into_reasoning())));
+        out.extend(calls);
         out.push(ModelEvent::Done(finish));
         Ok(())
     }
@@ -138,12 +171,35 @@ fn is_error(value: &Value) -> bool {
     }
 }
 
+/// Some servers write an error as a list of one.
+fn error_in_list(data: &str) -> Option<Value> {
+    if !data.trim_start().starts_with('[') {
+        return None;
+    }
+    match serde_json::from_str(data).ok()? {
+        Value::Array(mut list) if list.len() == 1 => list.pop().filter(is_error),
+        _ => None,
+    }
+}
+
+/// What a reason for the end says that is a failure of the server's.
+fn failure(reason: &str) -> Option<&'static str> {
+    match reason {
+        "error" => Some("the model's server broke the answer off"),
+        _ if reason.contains("malformed_function_call") => {
+            Some("the model wrote a call that its server could not read")
+        }
+        _ => None,
+    }
+}
+
 /// Nothing for a reason that is not there yet.
 fn finish_reason(reason: &str) -> Option<FinishReason> {
     match reason {
         "" | "null" => None,
         "length" | "max_tokens" | "model_length" => Some(FinishReason::Length),
-        "content_filter" | "refusal" | "safety" => Some(FinishReason::Refused),
+        "refusal" | "safety" | "recitation" | "prohibited_content" => Some(FinishReason::Refused),
+        _ if reason.starts_with("content_filter") => Some(FinishReason::Refused),
         _ => Some(FinishReason::Stop),
     }
 }
@@ -159,17 +215,5 @@ fn content_part(part: &Value, out: &mut Vec<ModelEvent>) {
             }
         }
         _ => {}
-    }
-}
-
-fn push_text(text: &str, out: &mut Vec<ModelEvent>) {
-    if !text.is_empty() {
-        out.push(ModelEvent::Text(text.to_owned()));
-    }
-}
-
-fn push_reasoning(text: &str, out: &mut Vec<ModelEvent>) {
-    if !text.is_empty() {
-        out.push(ModelEvent::ReasoningDelta(text.to_owned()));
     }
 }

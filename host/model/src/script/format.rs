@@ -1,7 +1,9 @@
 //! The format of a script: one JSON object a line, strict.
 
 use super::ScriptError;
-use belljar_types::{Arguments, FinishReason, ModelErrorKind, Usage};
+use belljar_types::{
+    Arguments, FinishReason, ModelErrorKind, ModelEvent, Reasoning, ToolCall, Usage,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -12,6 +14,8 @@ pub(crate) struct Turn {
     pub(crate) text: String,
     pub(crate) calls: Vec<ScriptedCall>,
     pub(crate) usage: Option<Usage>,
+    /// The answer piece by piece, in place of all of the above.
+    pub(crate) stream: Vec<ModelEvent>,
     pub(crate) finish: FinishReason,
     pub(crate) error: Option<ScriptedError>,
 }
@@ -41,13 +45,20 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Turn>, ScriptError> {
             continue;
         }
         let turn = serde_json::from_str::<WireTurn>(line)
-            .map_err(|error| position(&error))
+            .map_err(|error| {
+                let is_torn = error.is_eof() && text.ends_with(line);
+                position(&error) + if is_torn { TORN } else { "" }
+            })
             .and_then(Turn::try_from)
             .map_err(|problem| ScriptError::Turn { line: index + 1, problem })?;
         turns.push(turn);
     }
     Ok(turns)
 }
+
+/// Said of a last line without an end.
+const TORN: &str =
+    "; the file ends in it, as a recording does that was broken off: remove this line";
 
 /// The reader's message with the column alone: every line is read on its own, so its line number
 /// would always be 1.
@@ -69,6 +80,7 @@ struct WireTurn {
     #[serde(default)]
     calls: Vec<WireCall>,
     usage: Option<WireUsage>,
+    stream: Option<Vec<WireEvent>>,
     finish: Option<WireFinish>,
     error: Option<WireError>,
 }
@@ -95,6 +107,26 @@ impl Default for WireArguments {
     fn default() -> Self {
         Self::Object(Map::new())
     }
+}
+
+/// One piece of an answer, sent as it is.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WireEvent {
+    Text(String),
+    Reasoning(String),
+    Kept(WireReasoning),
+    Call(WireCall),
+    Usage(WireUsage),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireReasoning {
+    #[serde(default)]
+    text: String,
+    signature: Option<String>,
+    data: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -126,19 +158,22 @@ impl TryFrom<WireTurn> for Turn {
     type Error = String;
 
     fn try_from(wire: WireTurn) -> Result<Self, String> {
-        let WireTurn { reasoning, text, calls, usage, finish, error } = wire;
+        let WireTurn { reasoning, text, calls, usage, stream, finish, error } = wire;
         if error.is_some() && finish.is_some() {
             return Err("`error` and `finish` exclude each other".to_owned());
+        }
+        let is_plain = [reasoning.is_empty(), text.is_empty(), calls.is_empty(), usage.is_none()];
+        if stream.is_some() && is_plain.contains(&false) {
+            return Err("`stream` stands in place of `reasoning`, `text`, `calls` and `usage`: \
+                        write either"
+                .to_owned());
         }
         Ok(Self {
             reasoning,
             text,
             calls: calls.into_iter().map(ScriptedCall::from).collect(),
-            usage: usage.map(|WireUsage { input_tokens, output_tokens, cached_tokens }| Usage {
-                input_tokens,
-                output_tokens,
-                cached_tokens,
-            }),
+            usage: usage.map(Usage::from),
+            stream: stream.into_iter().flatten().map(ModelEvent::from).collect(),
             finish: match finish {
                 None | Some(WireFinish::Stop) => FinishReason::Stop,
                 Some(WireFinish::Length) => FinishReason::Length,
@@ -157,6 +192,34 @@ impl From<WireCall> for ScriptedCall {
             WireArguments::Text(text) => Arguments::parse(&text),
         };
         Self { id: wire.id, tool: wire.tool, arguments }
+    }
+}
+
+impl From<WireUsage> for Usage {
+    fn from(wire: WireUsage) -> Self {
+        let WireUsage { input_tokens, output_tokens, cached_tokens } = wire;
+        Self { input_tokens, output_tokens, cached_tokens }
+    }
+}
+
+/// Nothing here is read anew: arguments that are a text stay one.
+impl From<WireEvent> for ModelEvent {
+    fn from(wire: WireEvent) -> Self {
+        match wire {
+            WireEvent::Text(text) => Self::Text(text),
+            WireEvent::Reasoning(text) => Self::ReasoningDelta(text),
+            WireEvent::Kept(WireReasoning { text, signature, data }) => {
+                Self::Reasoning(Reasoning { text, signature, data })
+            }
+            WireEvent::Call(WireCall { tool, arguments, id }) => {
+                let arguments = match arguments {
+                    WireArguments::Object(map) => Arguments::Object(map),
+                    WireArguments::Text(text) => Arguments::Text(text),
+                };
+                Self::ToolCall(ToolCall { id, tool, arguments })
+            }
+            WireEvent::Usage(usage) => Self::Usage(usage.into()),
+        }
     }
 }
 

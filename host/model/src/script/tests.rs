@@ -114,7 +114,7 @@ fn what_is_no_turn_is_named_by_its_line() {
         (
             "\n{\"text\": \"a\", \"txt\": \"b\"}",
             "line 2 of the script is no turn: unknown field `txt`, expected one of `reasoning`, \
-             `text`, `calls`, `usage`, `finish`, `error`, at column 19",
+             `text`, `calls`, `usage`, `stream`, `finish`, `error`, at column 19",
         ),
         (
             "{\"calls\": [{\"tool\": \"t\", \"arguments\": 3}]}",
@@ -130,6 +130,16 @@ fn what_is_no_turn_is_named_by_its_line() {
         (
             "{\"finish\": \"stop\", \"error\": {\"kind\": \"cut\", \"message\": \"m\"}}",
             "line 1 of the script is no turn: `error` and `finish` exclude each other",
+        ),
+        (
+            "{\"text\": \"a\", \"stream\": []}",
+            "line 1 of the script is no turn: `stream` stands in place of `reasoning`, `text`, \
+             `calls` and `usage`: write either",
+        ),
+        (
+            "{\"text\": \"a\"}\n{\"text\": \"b",
+            "line 2 of the script is no turn: EOF while parsing a string, at column 11; the file \
+             ends in it, as a recording does that was broken off: remove this line",
         ),
         ("// nothing\n", "the script holds no turn: write one JSON object a line"),
     ] {

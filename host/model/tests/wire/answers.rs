@@ -1,33 +1,44 @@
 //! Every vector becomes the same events, however its bytes arrive.
 
 use crate::{
-    fixtures::{KEY, model, request, vectors},
+    fixtures::{ANTHROPIC, GEMINI, KEY, MISTRAL, OPENAI, RESPONSES, Wire, model, request},
     server::Server,
     vector::{self, Pace},
 };
-use belljar_model::Protocol;
 use futures::StreamExt;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 #[tokio::test]
 async fn anthropic_answers() {
-    replay(Protocol::Anthropic).await;
+    replay(ANTHROPIC).await;
 }
 
 #[tokio::test]
 async fn openai_answers() {
-    replay(Protocol::OpenAi).await;
+    replay(OPENAI).await;
 }
 
-async fn replay(protocol: Protocol) {
+#[tokio::test]
+async fn responses_answers() {
+    replay(RESPONSES).await;
+}
+
+#[tokio::test]
+async fn gemini_answers() {
+    replay(GEMINI).await;
+}
+
+#[tokio::test]
+async fn mistral_answers() {
+    replay(MISTRAL).await;
+}
+
+async fn replay(wire: Wire) {
     let mut problems = Vec::new();
-    for path in answers_of(protocol) {
-        let marked = events(protocol, &path, Pace::AsMarked).await;
+    for path in wire.answers() {
+        let marked = events(wire, &path, Pace::AsMarked).await;
         for pace in [Pace::AtOnce, Pace::ByteByByte] {
-            let got = events(protocol, &path, pace).await;
+            let got = events(wire, &path, pace).await;
             assert_eq!(got, marked, "{} {pace:?}", path.display());
         }
         problems.extend(vector::check(&path.with_extension("events"), &marked).err());
@@ -35,21 +46,10 @@ async fn replay(protocol: Protocol) {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-async fn events(protocol: Protocol, path: &Path, pace: Pace) -> String {
+async fn events(wire: Wire, path: &Path, pace: Pace) -> String {
     let server = Server::start(vector::read(path, pace)).await;
-    let events: Vec<_> = model(protocol, &server.address).stream(request()).collect().await;
+    let events: Vec<_> = model(wire, &server.address).stream(request()).collect().await;
     let events = vector::describe(&events, &server.address);
     assert!(!events.contains(KEY), "{}: the key is shown", path.display());
     events
-}
-
-fn answers_of(protocol: Protocol) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = fs::read_dir(vectors().join(protocol.name()))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "http"))
-        .collect();
-    paths.sort();
-    assert!(paths.len() > 30, "too few vectors: {}", paths.len());
-    paths
 }

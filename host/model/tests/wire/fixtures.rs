@@ -7,7 +7,7 @@ use belljar_types::{
     ToolOutput, ToolResult, ToolSource, UserMessage,
 };
 use serde_json::{Value, json};
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 pub(crate) const KEY: &str = "sk-test-secret-key";
 
@@ -15,12 +15,67 @@ pub(crate) fn vectors() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
 }
 
-/// A model of the provider `test` behind `base_url`.
-pub(crate) fn model(protocol: Protocol, base_url: &str) -> Arc<dyn Model> {
-    let mut config = ProviderConfig::new("test", protocol, base_url, Some("TEST_API_KEY"));
-    // No test waits for it; one that would hangs for ten seconds instead of five minutes.
-    config.idle_timeout = Duration::from_secs(10);
-    connect(&config, "test-model", ApiKey::new(KEY)).unwrap()
+/// What is spoken on a wire: a protocol, or the dialect of it that goes by a provider's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wire {
+    /// The folder of its vectors.
+    pub(crate) name: &'static str,
+    pub(crate) protocol: Protocol,
+    provider: &'static str,
+}
+
+pub(crate) const ANTHROPIC: Wire = protocol("anthropic", Protocol::Anthropic);
+pub(crate) const OPENAI: Wire = protocol("openai", Protocol::OpenAi);
+pub(crate) const RESPONSES: Wire = protocol("openai-responses", Protocol::OpenAiResponses);
+pub(crate) const GEMINI: Wire = dialect("gemini");
+pub(crate) const MISTRAL: Wire = dialect("mistral");
+pub(crate) const WIRES: [Wire; 5] = [ANTHROPIC, OPENAI, RESPONSES, GEMINI, MISTRAL];
+
+const fn protocol(name: &'static str, protocol: Protocol) -> Wire {
+    Wire { name, protocol, provider: "test" }
+}
+
+const fn dialect(name: &'static str) -> Wire {
+    Wire { name, protocol: Protocol::OpenAi, provider: name }
+}
+
+impl Wire {
+    pub(crate) fn folder(self) -> PathBuf {
+        vectors().join(self.name)
+    }
+
+    /// The provider behind `base_url`.
+    pub(crate) fn config(self, base_url: &str) -> ProviderConfig {
+        let Self { protocol, provider, .. } = self;
+        let mut config = ProviderConfig::new(provider, protocol, base_url, Some("TEST_API_KEY"));
+        // No test waits for it; one that would hangs for ten seconds instead of five minutes.
+        config.idle_timeout = Duration::from_secs(10);
+        config
+    }
+
+    /// `provider/name` of [`model`].
+    pub(crate) fn full_name(self) -> String {
+        format!("{}/{MODEL}", self.provider)
+    }
+
+    /// The answers among its vectors, in order.
+    pub(crate) fn answers(self) -> Vec<PathBuf> {
+        let mut paths: Vec<_> = fs::read_dir(self.folder())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "http"))
+            .collect();
+        paths.sort();
+        assert!(paths.len() > 10, "too few vectors: {}", paths.len());
+        paths
+    }
+}
+
+pub(crate) const MODEL: &str = "test-model";
+
+/// The model behind `base_url`.
+pub(crate) fn model(wire: Wire, base_url: &str) -> Arc<dyn Model> {
+    connect(&wire.config(base_url), MODEL, ApiKey::new(KEY)).unwrap()
 }
 
 pub(crate) fn tool(name: &str, description: &str, input_schema: Value) -> ToolDefinition {

@@ -1,7 +1,7 @@
 //! HTTP itself: servers that are not there, that fall silent, and those that are probed for.
 
 use crate::{
-    fixtures::{KEY, model, request},
+    fixtures::{ANTHROPIC, KEY, OPENAI, model, request},
     server::{Answer, Server, Then},
 };
 use belljar_model::{ApiKey, Protocol, ProviderConfig, connect, is_answering, models_at};
@@ -19,7 +19,7 @@ async fn nowhere() -> String {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named() {
     let address = nowhere().await;
-    let events: Vec<_> = model(Protocol::OpenAi, &address).stream(request()).collect().await;
+    let events: Vec<_> = model(OPENAI, &address).stream(request()).collect().await;
     assert_eq!(
         events,
         [Err(ModelError::new(
@@ -37,7 +37,7 @@ async fn a_connection_that_ends_before_the_answer_is_retryable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move { drop(listener.accept().await.unwrap()) });
-    let events: Vec<_> = model(Protocol::OpenAi, &address).stream(request()).collect().await;
+    let events: Vec<_> = model(OPENAI, &address).stream(request()).collect().await;
     server.await.unwrap();
     let [Err(error)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(error.kind, ModelErrorKind::Connection);
@@ -80,7 +80,7 @@ async fn dropping_the_stream_ends_the_request() {
     );
     answer.then = Then::Hold;
     let server = Server::start(answer).await;
-    let mut stream = model(Protocol::OpenAi, &server.address).stream(request());
+    let mut stream = model(OPENAI, &server.address).stream(request());
     assert_eq!(stream.next().await, Some(Ok(ModelEvent::Text("a".to_owned()))));
     drop(stream);
     // The server holds the connection until the client ends it.
@@ -105,7 +105,7 @@ async fn without_a_key_the_setting_is_named() {
 
 #[tokio::test]
 async fn the_key_shows_in_no_description() {
-    let model = model(Protocol::Anthropic, "http://127.0.0.1:1");
+    let model = model(ANTHROPIC, "http://127.0.0.1:1");
     assert!(!format!("{model:?}").contains(KEY));
     assert!(!format!("{:?}", ApiKey::new(KEY)).contains(KEY));
 }

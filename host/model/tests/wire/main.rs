@@ -7,8 +7,10 @@
 )]
 
 mod answers;
+mod cuts;
 mod fixtures;
 mod http;
 mod requests;
 mod server;
+mod table;
 mod vector;
