@@ -27,7 +27,11 @@ no model is set, and none was found; `belljar demo` needs none. To set one:
 
 /// The variables that a key may stand in, of the providers that are built in.
 pub(crate) fn key_variables() -> Vec<String> {
-    built_in_providers().into_iter().filter_map(|provider| provider.api_key_env).collect()
+    let mut names: Vec<_> =
+        built_in_providers().into_iter().filter_map(|provider| provider.api_key_env).collect();
+    // Two protocols of one provider share its key.
+    names.dedup();
+    names
 }
 
 /// A model, and what a person should know about how it was chosen.
@@ -156,6 +160,7 @@ fn protocol(named: belljar_workspace::Protocol) -> Protocol {
     match named {
         belljar_workspace::Protocol::Anthropic => Protocol::Anthropic,
         belljar_workspace::Protocol::OpenAi => Protocol::OpenAi,
+        belljar_workspace::Protocol::OpenAiResponses => Protocol::OpenAiResponses,
     }
 }
 
@@ -205,8 +210,8 @@ mod tests {
         assert_eq!(
             error("mine"),
             "there is no provider `mine`: add `[providers.mine]` with `protocol` and `base_url` \
-             to the configuration, or choose one of `anthropic`, `openai`, `openrouter`, \
-             `ollama`, `llama.cpp`, `script`"
+             to the configuration, or choose one of `anthropic`, `openai`, `openai-responses`, \
+             `openrouter`, `gemini`, `mistral`, `ollama`, `llama.cpp`, `script`"
         );
     }
 

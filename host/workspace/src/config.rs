@@ -81,6 +81,7 @@ pub struct ProviderSettings {
 pub enum Protocol {
     Anthropic,
     OpenAi,
+    OpenAiResponses,
 }
 
 /// What the command line sets.

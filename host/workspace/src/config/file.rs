@@ -124,9 +124,10 @@ fn protocol(name: &str) -> Result<Protocol, String> {
     match name {
         "anthropic" => Ok(Protocol::Anthropic),
         "openai" => Ok(Protocol::OpenAi),
+        "openai-responses" => Ok(Protocol::OpenAiResponses),
         _ => Err(format!(
             "`{name}` is not a protocol: choose one of {}",
-            list(["anthropic", "openai"])
+            list(["anthropic", "openai", "openai-responses"])
         )),
     }
 }

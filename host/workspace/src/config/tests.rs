@@ -22,6 +22,18 @@ fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
 }
 
 #[test]
+fn every_protocol_has_a_name() {
+    for (name, protocol) in [
+        ("anthropic", Protocol::Anthropic),
+        ("openai", Protocol::OpenAi),
+        ("openai-responses", Protocol::OpenAiResponses),
+    ] {
+        let config = parse(&format!("[providers.a]\nprotocol = \"{name}\"")).unwrap();
+        assert_eq!(config.providers["a"].protocol, Some(protocol));
+    }
+}
+
+#[test]
 fn every_key_is_read() {
     let text = r#"model = "local/qwen"
 permission_mode = "accept-edits"
@@ -106,7 +118,7 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "[providers.local]\nprotocol = \"grpc\"",
             "2: `grpc` is not a protocol: choose one of \
-          `anthropic`, `openai`",
+          `anthropic`, `openai`, `openai-responses`",
         ),
         (
             "[providers.script]",
