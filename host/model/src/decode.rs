@@ -1,7 +1,8 @@
 //! What the protocols' decoders have in common: events of the stream go in, model events come
 //! out. Decoders are pure; reading, waiting and limits are the reader's.
 
-use belljar_types::ModelEvent;
+use crate::{ids::CallIds, names::ToolNames};
+use belljar_types::{Arguments, ModelEvent, ToolCall};
 use serde_json::Value;
 
 /// Reads one answer.
@@ -70,6 +71,32 @@ pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     }
+}
+
+/// A call that came whole. Nothing for one that never got as far as its name.
+///
+/// `suspect`: the length limit was reached at its end.
+pub(crate) fn call(
+    given: (&str, &str),
+    arguments: Arguments,
+    suspect: bool,
+    names: &ToolNames,
+    ids: &mut CallIds,
+) -> Result<Option<ModelEvent>, StreamFault> {
+    let (id, name) = given;
+    if name.is_empty() {
+        let says_nothing = match &arguments {
+            Arguments::Object(map) => map.is_empty(),
+            Arguments::Text(text) => text.trim().is_empty(),
+        };
+        return match suspect || says_nothing {
+            true => Ok(None),
+            false => Err(StreamFault::Protocol("a tool call without a name".to_owned())),
+        };
+    }
+    let tool = names.original(name).to_owned();
+    let id = ids.for_call(id, name);
+    Ok(Some(ModelEvent::ToolCall(ToolCall { id, tool, arguments })))
 }
 
 /// More of the answer's text.

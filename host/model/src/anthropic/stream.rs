@@ -1,11 +1,11 @@
 //! The events of an answer.
 
 use crate::{
-    decode::{Decoder, Step, StreamFault, number, object, push_reasoning, push_text, text},
+    decode::{Decoder, Step, StreamFault, call, number, object, push_reasoning, push_text, text},
     ids::CallIds,
     names::ToolNames,
 };
-use belljar_types::{Arguments, FinishReason, ModelEvent, Reasoning, ToolCall, Usage};
+use belljar_types::{Arguments, FinishReason, ModelEvent, Reasoning, Usage};
 use serde_json::Value;
 
 /// Real servers have one block open at a time.
@@ -90,8 +90,8 @@ impl AnthropicDecoder {
         }
     }
 
-    fn start(&mut self, event: &Value, out: &mut Vec<ModelEvent>) {
-        self.release(out);
+    fn start(&mut self, event: &Value, out: &mut Vec<ModelEvent>) -> Result<(), StreamFault> {
+        self.release(out)?;
         let index = number(event, "index").unwrap_or(self.open.len() as u64);
         let block = &event["content_block"];
         let block = match text(block, "type") {
@@ -116,6 +116,7 @@ impl AnthropicDecoder {
             _ => Block::Other,
         };
         self.open.push((index, block));
+        Ok(())
     }
 
     fn delta(&mut self, event: &Value, out: &mut Vec<ModelEvent>) {
@@ -141,27 +142,34 @@ impl AnthropicDecoder {
         }
     }
 
-    fn stop(&mut self, event: &Value, out: &mut Vec<ModelEvent>) {
+    fn stop(&mut self, event: &Value, out: &mut Vec<ModelEvent>) -> Result<(), StreamFault> {
         let place = match number(event, "index") {
             Some(index) => self.open.iter().rposition(|(open, _)| *open == index),
             None => self.open.len().checked_sub(1),
         };
         if let Some(place) = place {
             let (_, block) = self.open.remove(place);
-            self.release(out);
+            self.release(out)?;
             self.held = Some(block);
         }
+        Ok(())
     }
 
     /// Hands out the block that is held: something followed it, so it is whole.
-    fn release(&mut self, out: &mut Vec<ModelEvent>) {
-        if let Some(block) = self.held.take() {
-            self.hand_out(block, false, out);
+    fn release(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), StreamFault> {
+        match self.held.take() {
+            Some(block) => self.hand_out(block, false, out),
+            None => Ok(()),
         }
     }
 
     /// `suspect`: the length limit was reached at the end of this block.
-    fn hand_out(&mut self, block: Block, suspect: bool, out: &mut Vec<ModelEvent>) {
+    fn hand_out(
+        &mut self,
+        block: Block,
+        suspect: bool,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), StreamFault> {
         match block {
             Block::Thinking { text, signature } if !suspect && !signature.is_empty() => {
                 out.push(ModelEvent::Reasoning(Reasoning {
@@ -178,13 +186,12 @@ impl AnthropicDecoder {
                 }));
             }
             Block::Call { id, name, input, json } => {
-                let tool = self.names.original(&name).to_owned();
-                let id = self.ids.for_call(&id, &tool);
                 let arguments = arguments(input, json, suspect);
-                out.push(ModelEvent::ToolCall(ToolCall { id, tool, arguments }));
+                out.extend(call((&id, &name), arguments, suspect, &self.names, &mut self.ids)?);
             }
             _ => {}
         }
+        Ok(())
     }
 }
 
@@ -210,9 +217,9 @@ impl Decoder for AnthropicDecoder {
             "content_block_start" if self.open.len() >= MAX_OPEN_BLOCKS => {
                 return Err(StreamFault::Protocol("too many blocks are open at once".to_owned()));
             }
-            "content_block_start" => self.start(&event, out),
+            "content_block_start" => self.start(&event, out)?,
             "content_block_delta" => self.delta(&event, out),
-            "content_block_stop" => self.stop(&event, out),
+            "content_block_stop" => self.stop(&event, out)?,
             "message_delta" => {
                 self.usage(event.get("usage"), out);
                 self.finish = finish_reason(text(&event["delta"], "stop_reason")).or(self.finish);
@@ -238,7 +245,7 @@ impl Decoder for AnthropicDecoder {
         let last = blocks.len().saturating_sub(1);
         for (place, block) in blocks.into_iter().enumerate() {
             let suspect = finish == FinishReason::Length && place == last;
-            self.hand_out(block, suspect, out);
+            self.hand_out(block, suspect, out)?;
         }
         out.push(ModelEvent::Done(finish));
         Ok(())

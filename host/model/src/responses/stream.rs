@@ -2,11 +2,11 @@
 
 use super::kept;
 use crate::{
-    decode::{Decoder, Step, StreamFault, number, object, push_reasoning, push_text, text},
+    decode::{Decoder, Step, StreamFault, call, number, object, push_reasoning, push_text, text},
     ids::CallIds,
     names::ToolNames,
 };
-use belljar_types::{Arguments, FinishReason, ModelEvent, Reasoning, ToolCall, Usage};
+use belljar_types::{Arguments, FinishReason, ModelEvent, Reasoning, Usage};
 use serde_json::{Value, json};
 
 /// More items than any answer has.
@@ -209,21 +209,12 @@ impl ResponsesDecoder {
             }
             Ended::Call { id, name, arguments } => (id, name, arguments),
         };
-        let is_blank = arguments.trim().is_empty();
-        if name.is_empty() {
-            return match suspect || is_blank {
-                true => Ok(()),
-                false => Err(StreamFault::Protocol("a tool call without a name".to_owned())),
-            };
-        }
-        let tool = self.names.original(&name).to_owned();
-        let id = self.ids.for_call(&id, &name);
-        let arguments = if suspect && is_blank {
+        let arguments = if suspect && arguments.trim().is_empty() {
             Arguments::Text(arguments)
         } else {
             Arguments::parse(&arguments)
         };
-        out.push(ModelEvent::ToolCall(ToolCall { id, tool, arguments }));
+        out.extend(call((&id, &name), arguments, suspect, &self.names, &mut self.ids)?);
         Ok(())
     }
 

@@ -10,6 +10,8 @@ mod answers;
 mod cuts;
 mod fixtures;
 mod http;
+mod noise;
+mod recording;
 mod requests;
 mod server;
 mod table;
