@@ -13,6 +13,7 @@ mod http;
 mod noise;
 mod recording;
 mod requests;
+mod rounds;
 mod server;
 mod table;
 mod vector;
