@@ -1,5 +1,5 @@
 //! Fuzz targets for everything that reads what others wrote: manifests, configuration, rules,
-//! network grants and addresses, paths and deny globs, components.
+//! network grants and addresses, paths and deny globs, streams of model servers, components.
 //!
 //! A target takes any bytes, and panics where a promise about them does not hold; that the bytes
 //! are refused is no failure. Inputs are made from samples and a seed, so that each can be made

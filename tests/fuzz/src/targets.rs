@@ -6,6 +6,7 @@ mod manifest;
 mod network;
 mod paths;
 mod rules;
+mod streams;
 
 use fastrand::Rng;
 
@@ -27,13 +28,14 @@ pub enum Verdict {
     Refused,
 }
 
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     manifest::SECTION,
     manifest::TOML,
     configuration::TARGET,
     rules::TARGET,
     network::TARGET,
     paths::TARGET,
+    streams::TARGET,
     loader::TARGET,
 ];
 

@@ -7,13 +7,14 @@ use belljar_fuzz::{Budget, TARGETS, Tried, run, target};
 use std::path::Path;
 
 /// How many inputs of each target fit into a few seconds.
-const CASES: [(&str, u64); 7] = [
+const CASES: [(&str, u64); 8] = [
     ("manifest-section", 20_000),
     ("manifest-toml", 10_000),
     ("configuration", 5_000),
     ("rules", 20_000),
     ("network", 50_000),
     ("paths", 20_000),
+    ("streams", 20_000),
     ("loader", 100),
 ];
 
@@ -68,6 +69,11 @@ fn network() {
 #[test]
 fn paths() {
     briefly("paths");
+}
+
+#[test]
+fn streams() {
+    briefly("streams");
 }
 
 #[test]

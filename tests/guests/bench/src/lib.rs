@@ -1,7 +1,7 @@
 //! A guest that works with text and files, and one that never ends: what benches compare with the
 //! same code elsewhere. What it does is in `work`, which the benches also run natively.
 
-mod work;
+pub mod work;
 
 use belljar_sdk::prelude::*;
 use std::{hint::black_box, io, path::Path};
