@@ -227,7 +227,7 @@ fn the_line_that_a_refusal_over_a_limit_names_is_enough() {
         ("noop__echo", text(5_000), "crossing", "4KiB", "output_limit"),
         ("hostile__huge_progress", progress, "crossings", "1MiB", "output_limit"),
         ("hostile__huge_structured", json!({"bytes": 5_000}), "result", "4KiB", "output_limit"),
-        ("hostile__huge_random", json!({"bytes": 50_000}), "random", "4KiB", "trap"),
+        ("hostile__huge_random", json!({"bytes": 50_000}), "random", "4KiB", "output_limit"),
         ("hostile__poll_many", json!({"count": 100}), "open_files", "50", "memory_limit"),
         ("hostile__write_path", note, "written_bytes", "4000", "denied"),
         ("hostile__many_files", many, "created_files", "20", "denied"),

@@ -223,7 +223,7 @@ fn classify(error: &wasmtime::Error, state: &CallState, limits: &Limits, used: U
     }
     if let Some(wanted) = root.strip_prefix("requested len ") {
         let wanted = wanted.split(' ').next().and_then(|number| number.parse().ok());
-        return met(ToolErrorKind::Trap, limits, (Limit::Random, wanted), |met| {
+        return met(ToolErrorKind::OutputLimit, limits, (Limit::Random, wanted), |met| {
             format!("it wanted too many random bytes at a time: {met}")
         });
     }

@@ -366,12 +366,11 @@ impl Call {
         let source = self.definition.source.clone();
         let CallOutcome { result, denied, .. } = ended;
         // What raises a limit was worded where nobody knew whose it is.
-        let result = result.map_err(|mut error| {
+        let outcome = result.flatten().map_err(|mut error| {
             error.remedy =
                 error.remedy.map(|raised| format!("--grant '{}.{raised}'", source.plugin));
-            error
+            with_denials(error, &denied)
         });
-        let outcome = result.flatten().map_err(|error| with_denials(error, &denied));
         let receipt = Receipt {
             tool: self.definition.tool.to_string(),
             decision: self.decision,

@@ -120,7 +120,7 @@ async fn each_limit_of_a_call_refuses_by_its_name_and_permits_once_it_is_raised(
             limit: Limit::Random,
             small: "4KiB",
             large: "64KiB",
-            kind: ToolErrorKind::Trap,
+            kind: ToolErrorKind::OutputLimit,
             says: "of the 4KiB that the setting `limits.random` allows",
         },
     ];

@@ -193,7 +193,8 @@ async fn handles_and_requests_are_bounded() {
         assert!(error(&report).message.contains(says), "{tool}: {report:?}");
     }
     let arguments = json!({"bytes": 1_u64 << 32});
-    let report = hits(&sandbox, "hostile__huge_random", arguments, ToolErrorKind::Trap).await;
+    let report =
+        hits(&sandbox, "hostile__huge_random", arguments, ToolErrorKind::OutputLimit).await;
     let says = "4GiB of the 64KiB that the setting `limits.random` allows";
     assert!(error(&report).message.contains(says), "{report:?}");
     let report =

@@ -47,7 +47,7 @@ pub(super) fn cases() -> Vec<Case> {
             5,
             "random bytes at once",
             ("huge_random", json!({"bytes": 1_u64 << 32})),
-            &[Trap],
+            &[OutputLimit],
         ),
         Case::text_ends(5, "crossing_aliased_texts", &[OutputLimit]),
         Case::text_not_taken(5, "crossing_aliased_tools", "offers 20000 tools"),
