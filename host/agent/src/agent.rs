@@ -1,11 +1,12 @@
 //! What a run is made of: the parts that stay from run to run, and what one run is asked to do.
 
-use crate::RetryPolicy;
+use crate::{Chain, Restored, Settings};
 use async_trait::async_trait;
 use belljar_types::{
-    Approver, Conversation, Journal, Mode, Model, Part, PermissionMode, SystemPrompt, Toolbox,
+    Approver, Conversation, Hooks, Journal, Memory, Mode, Model, Part, PendingCall, PermissionMode,
+    Skills, SystemPrompt, Toolbox,
 };
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// The parts of an agent. A clone shares them.
@@ -19,44 +20,7 @@ pub struct Agent {
     pub settings: Settings,
 }
 
-/// The limits and policies of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// How many requests to the model one run may make.
-    pub max_turns: u32,
-    /// How many calls in a row may name a tool that does not exist.
-    pub unknown_tool_limit: u32,
-    /// How many answers in a row may be cut by the model's length limit.
-    pub length_cut_limit: u32,
-    /// How many times in a row the model may pause its turn and be asked to go on.
-    pub pause_limit: u32,
-    /// The most tokens that one answer may have; the model's own default if absent.
-    pub max_output_tokens: Option<u32>,
-    /// How failed model requests are tried again.
-    pub model_retry: RetryPolicy,
-    /// How long a cancelled call may take to report before it is left behind.
-    pub cancel_grace: Duration,
-    /// How many events may wait for the reader before the loop waits too; at least 1.
-    pub event_buffer: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_turns: 15,
-            unknown_tool_limit: 2,
-            length_cut_limit: 2,
-            pause_limit: 5,
-            max_output_tokens: None,
-            model_retry: RetryPolicy::for_models(),
-            // A run ends within 100 ms of a cancel; the rest is for the bookkeeping after it.
-            cancel_grace: Duration::from_millis(90),
-            event_buffer: 16,
-        }
-    }
-}
-
-/// What one run is asked to do.
+/// What one run is asked to do, and what it may use beside the agent's parts.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
     pub mode: Mode,
@@ -64,16 +28,37 @@ pub struct RunRequest {
     pub permission_mode: PermissionMode,
     /// The workspace as people see it.
     pub workspace: String,
-    /// What came before. It must pass [`Conversation::check`]; [`replay`](crate::replay) makes
-    /// one that does.
+    /// What came before. It must pass [`Conversation::check`], but that the last calls may be
+    /// open where they are `pending`; [`replay`](crate::replay) makes one that passes.
     pub conversation: Conversation,
+    /// The open calls of `conversation`, in order: they are decided anew before anything else.
+    pub pending: Vec<PendingCall>,
+    /// Names of skills that were loaded before.
+    pub active_skills: Vec<String>,
+    /// The plan that the model noted before.
+    pub notes: Option<String>,
     /// What the person says now. Blank texts are left out.
     pub prompt: Vec<Part>,
+    /// The confirmed plan that [`Mode::Do`] carries out.
+    pub plan: Option<Plan>,
     pub system: Arc<dyn SystemSource>,
+    /// How a request to the model is made.
+    pub chain: Chain,
+    pub hooks: Option<Arc<dyn Hooks>>,
+    pub skills: Option<Arc<dyn Skills>>,
+    pub memory: Option<Arc<dyn Memory>>,
     /// The name that the run's events carry; nothing for the main agent.
     pub agent: Option<Arc<str>>,
     /// Cancelling this cancels the run; cancelling the run leaves this as it is.
     pub cancel: CancellationToken,
+}
+
+/// A plan that a person confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What it is for, in the person's words.
+    pub task: String,
+    pub text: String,
 }
 
 impl RunRequest {
@@ -84,11 +69,25 @@ impl RunRequest {
             permission_mode: PermissionMode::Default,
             workspace: String::new(),
             conversation: Conversation::default(),
+            pending: Vec::new(),
+            active_skills: Vec::new(),
+            notes: None,
             prompt,
+            plan: None,
             system: Arc::new(SystemPrompt::default()),
+            chain: Chain::standard(),
+            hooks: None,
+            skills: None,
+            memory: None,
             agent: None,
             cancel: CancellationToken::new(),
         }
+    }
+
+    /// As [`new`](Self::new), going on where a session ended or broke off. The prompt may be empty.
+    pub fn resuming(restored: Restored, prompt: Vec<Part>) -> Self {
+        let Restored { conversation, pending, active_skills, notes } = restored;
+        Self { conversation, pending, active_skills, notes, ..Self::new(prompt) }
     }
 }
 
@@ -96,7 +95,8 @@ impl RunRequest {
 /// the repository) it fetches itself.
 #[async_trait]
 pub trait SystemSource: fmt::Debug + Send + Sync {
-    /// The prompt for `round`, counted from 1. The stable part must be the same each time.
+    /// The prompt for `round`, counted from 1. Of the stable part, the first one of a run is used
+    /// in all its rounds.
     async fn system(&self, round: u32) -> SystemPrompt;
 }
 

@@ -1,5 +1,5 @@
-//! Asking the model for one answer: the request, its stream, and further attempts where the
-//! stream fails.
+//! Asking the model for one answer: its stream, and further attempts where the stream fails or the
+//! request did not fit.
 //!
 //! It shows what comes in as it comes in. What stays of it is decided when the stream is over.
 
@@ -14,7 +14,7 @@ use belljar_types::{
     ToolCall, Usage,
 };
 use futures::StreamExt;
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, time::Duration};
 
 /// What the model said in one round.
 #[derive(Debug)]
@@ -34,7 +34,9 @@ enum Broken {
 impl Driver {
     /// Asks until there is an answer or no attempt is left.
     pub(crate) async fn ask(&mut self, model: &dyn Model) -> Result<Answer, Stop> {
-        let request = self.build_request().await?;
+        let reminders = std::mem::take(&mut self.reminders);
+        self.room.begin_round();
+        let mut request = self.make_request(model, &reminders).await?;
         let mut schedule = self.agent.settings.model_retry.schedule();
         loop {
             let mut collector = Collector::default();
@@ -48,6 +50,19 @@ impl Driver {
                 }
                 Err(Broken::Model(error)) => error,
             };
+            if error.kind == ModelErrorKind::ContextOverflow {
+                match self.make_room(model, &request).await {
+                    Ok(Some(attempt)) => {
+                        self.tell_retry(attempt, Duration::ZERO, error.message).await;
+                        request = self.make_request(model, &reminders).await?;
+                        continue;
+                    }
+                    made => {
+                        self.keep_shown(collector, model).await?;
+                        return Err(made.err().unwrap_or_else(|| Stop::model(&error, None)));
+                    }
+                }
+            }
             let next = if error.kind.is_retryable() {
                 schedule.failed(error.retry_after).map_err(Some)
             } else {
@@ -60,14 +75,7 @@ impl Driver {
                     return Err(Stop::model(&error, gave_up));
                 }
             };
-            self.events
-                .emit(EventKind::Retry {
-                    what: "model".to_owned(),
-                    attempt,
-                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                    reason: error.message,
-                })
-                .await;
+            self.tell_retry(attempt, delay, error.message).await;
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Err(Stop::canceled()),
@@ -76,21 +84,11 @@ impl Driver {
         }
     }
 
-    /// The request of this round, made from the conversation as it is now.
-    async fn build_request(&mut self) -> Result<ModelRequest, Stop> {
-        let source = self.request.system.clone();
-        let system = tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => return Err(Stop::canceled()),
-            system = source.system(self.round) => system,
-        };
-        Ok(ModelRequest {
-            system,
-            conversation: self.conversation.clone(),
-            tools: self.agent.toolbox.tools(),
-            max_output_tokens: self.agent.settings.max_output_tokens,
-            reminders: std::mem::take(&mut self.reminders),
-        })
+    /// Tells that the model is asked again: what this round has shown is void.
+    async fn tell_retry(&mut self, attempt: u32, delay: Duration, reason: String) {
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        let what = "model".to_owned();
+        self.events.emit(EventKind::Retry { what, attempt, delay_ms, reason }).await;
     }
 
     /// Reads one stream to its end.
@@ -100,7 +98,8 @@ impl Driver {
         request: ModelRequest,
         collector: &mut Collector,
     ) -> Result<FinishReason, Broken> {
-        let stream = panics::catch(|| model.stream(request)).map_err(|panic| panicked(&panic))?;
+        let stream = panics::catch(|| model.stream(request))
+            .map_err(|panic| Broken::Model(panic_error(&panic)))?;
         let mut stream = AssertUnwindSafe(stream).catch_unwind();
         loop {
             let next = tokio::select! {
@@ -111,8 +110,10 @@ impl Driver {
             let event = match next {
                 Some(Ok(Ok(event))) => event,
                 Some(Ok(Err(error))) => return Err(Broken::Model(error)),
-                Some(Err(panic)) => return Err(panicked(&panics::message(panic.as_ref()))),
-                None => return Err(ended_early()),
+                Some(Err(panic)) => {
+                    return Err(Broken::Model(panic_error(&panics::message(panic.as_ref()))));
+                }
+                None => return Err(Broken::Model(ended_early())),
             };
             match event {
                 ModelEvent::Text(text) if text.is_empty() => {}
@@ -153,7 +154,7 @@ impl Driver {
     }
 
     /// Adds the final figures of a stream, failed ones too: they were paid for.
-    async fn book_usage(&mut self, usage: Usage) -> Result<(), Stop> {
+    pub(crate) async fn book_usage(&mut self, usage: Usage) -> Result<(), Stop> {
         if usage != Usage::default() {
             self.usage.add(usage);
             self.session.append(Record::Usage { usage }).await?;
@@ -170,6 +171,37 @@ impl Driver {
     }
 }
 
+/// Reads a stream to its end without showing it, and keeps its text.
+pub(crate) async fn read_quietly(
+    model: &dyn Model,
+    request: ModelRequest,
+) -> (Result<String, ModelError>, Usage) {
+    let mut usage = Usage::default();
+    let read = async {
+        let stream =
+            panics::catch(|| model.stream(request)).map_err(|panic| panic_error(&panic))?;
+        let mut stream = AssertUnwindSafe(stream).catch_unwind();
+        let mut said = String::new();
+        loop {
+            match stream.next().await {
+                Some(Ok(Ok(ModelEvent::Text(text)))) => said.push_str(&text),
+                Some(Ok(Ok(ModelEvent::Usage(later)))) => usage.update(later),
+                Some(Ok(Ok(ModelEvent::Done(FinishReason::Stop)))) => return Ok(said),
+                Some(Ok(Ok(ModelEvent::Done(_)))) => {
+                    let message = "the model did not finish its answer";
+                    return Err(ModelError::new(ModelErrorKind::Cut, message));
+                }
+                Some(Ok(Ok(_))) => {}
+                Some(Ok(Err(error))) => return Err(error),
+                Some(Err(panic)) => return Err(panic_error(&panics::message(panic.as_ref()))),
+                None => return Err(ended_early()),
+            }
+        }
+    };
+    let read = read.await;
+    (read, usage)
+}
+
 fn answer(collector: Collector, model: String, finish: FinishReason) -> Answer {
     let message = match finish {
         FinishReason::Stop => collector.answer(model, /* cut */ false),
@@ -181,16 +213,13 @@ fn answer(collector: Collector, model: String, finish: FinishReason) -> Answer {
     Answer { message, finish }
 }
 
-fn panicked(message: &str) -> Broken {
-    Broken::Model(ModelError::new(
+fn panic_error(message: &str) -> ModelError {
+    ModelError::new(
         ModelErrorKind::Protocol,
         format!("reading the model's answer panicked, which is a bug: {message}"),
-    ))
+    )
 }
 
-fn ended_early() -> Broken {
-    Broken::Model(ModelError::new(
-        ModelErrorKind::Cut,
-        "the model's stream ended before its answer did",
-    ))
+fn ended_early() -> ModelError {
+    ModelError::new(ModelErrorKind::Cut, "the model's stream ended before its answer did")
 }

@@ -1,20 +1,35 @@
 //! The rounds of one run, from its start to its one stop.
 //!
-//! The driver holds the state of the run; asking the model is in `answer`, running calls in
-//! `calls`. Whatever ends the run, also a panic, comes back here as a [`Stop`], and the end is
-//! the same for all: open calls get results, the session is closed, the stop event is the last.
+//! The driver holds the state of the run. How a run opens is in `opening`, making and asking is in
+//! `request` and `answer`, making room in `compaction`, running calls in `calls`, the loop's own
+//! tools in `actions`. Whatever ends the run, also a panic, comes back here as a [`Stop`], and the
+//! end is the same for all: open calls get results, what people said is kept, the session is
+//! closed, the stop event is the last.
 
 use crate::{
-    Agent, Finished, RunRequest, answer::Answer, calls::OpenCall, denials::Denials,
-    emitter::Emitter, panics, refusals::Refusals, session::Session, stop::Stop,
+    Agent, Finished, RunRequest,
+    actions::Offered,
+    answer::Answer,
+    calls::OpenCall,
+    compaction::Room,
+    denials::Denials,
+    emitter::Emitter,
+    estimate, hooking,
+    memory::{self, Sources},
+    panics,
+    refusals::Refusals,
+    repetition::{Judgement, Repetitions},
+    session::Session,
+    steering::Steering,
+    stop::Stop,
     unknown::UnknownCalls,
 };
 use belljar_types::{
-    AssistantMessage, Content, Conversation, EventKind, FinishReason, Message, Model, Part, Record,
-    StopReason, Usage, UserMessage,
+    AssistantMessage, AssistantPart, Conversation, EventKind, FinishReason, HookPoint, LoadedSkill,
+    Message, Model, Part, Record, StopReason, Usage, UserMessage,
 };
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     convert::Infallible,
     sync::Arc,
 };
@@ -25,19 +40,36 @@ use tokio_util::sync::CancellationToken;
 const GO_ON: &str = "Your last answer was cut off by the length limit. Go on exactly where it \
                      stopped, without repeating it, and be brief.";
 
+/// What it reads when it may answer once more, and no more than that.
+const LAST_ANSWER: &str = "You have no rounds left. Answer now, from what you know: no tool is run \
+                           any more. Say what is done, what is not, and what comes next.";
+
+/// What a run can be told from outside while it goes on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Control {
+    pub(crate) cancel: CancellationToken,
+    pub(crate) end: CancellationToken,
+    pub(crate) steering: Steering,
+}
+
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) agent: Agent,
     pub(crate) request: RunRequest,
+    /// How many agents are above this one.
+    pub(crate) depth: u32,
     pub(crate) events: Emitter,
     pub(crate) session: Session,
     pub(crate) cancel: CancellationToken,
     end: CancellationToken,
+    steering: Steering,
     started_at: Instant,
     /// Whether the session knows of this run.
-    recorded: bool,
+    pub(crate) recorded: bool,
     pub(crate) conversation: Conversation,
-    /// Every call id of the conversation.
+    /// About how many tokens it takes.
+    pub(crate) conversation_tokens: u64,
+    /// Every call id that the session has seen.
     pub(crate) call_ids: HashSet<String>,
     /// The calls of the last message that have no result yet, in order.
     pub(crate) open: VecDeque<OpenCall>,
@@ -47,8 +79,21 @@ pub(crate) struct Driver {
     pub(crate) denials: Denials,
     pub(crate) unknown: UnknownCalls,
     pub(crate) refusals: Refusals,
+    pub(crate) repetitions: Repetitions,
     /// For the next request only.
     pub(crate) reminders: Vec<String>,
+    /// For all requests.
+    pub(crate) context: Vec<String>,
+    /// The stable part of the system prompt, once it is known.
+    pub(crate) stable: Option<Arc<str>>,
+    pub(crate) skills: Vec<LoadedSkill>,
+    pub(crate) notes: Option<String>,
+    pub(crate) offered: Offered,
+    pub(crate) room: Room,
+    /// How many subagents there were of each name.
+    pub(crate) subagents: HashMap<String, u32>,
+    /// Where what this run added came from.
+    pub(crate) sources: Sources,
     length_cuts: u32,
     pauses: u32,
     /// The text of the latest answer.
@@ -61,21 +106,26 @@ impl Driver {
     pub(crate) fn new(
         agent: Agent,
         mut request: RunRequest,
+        depth: u32,
         events: Emitter,
-        cancel: CancellationToken,
-        end: CancellationToken,
+        control: Control,
     ) -> Self {
         let conversation = std::mem::take(&mut request.conversation);
         Self {
             session: Session::new(agent.journal.clone()),
+            repetitions: Repetitions::new(agent.settings.repetition),
+            notes: request.notes.take(),
             agent,
             request,
+            depth,
             events,
-            cancel,
-            end,
+            cancel: control.cancel,
+            end: control.end,
+            steering: control.steering,
             started_at: Instant::now(),
             recorded: false,
             call_ids: call_ids(&conversation),
+            conversation_tokens: estimate::conversation(&conversation),
             conversation,
             open: VecDeque::new(),
             round: 0,
@@ -84,6 +134,13 @@ impl Driver {
             unknown: UnknownCalls::default(),
             refusals: Refusals::default(),
             reminders: Vec::new(),
+            context: Vec::new(),
+            stable: None,
+            skills: Vec::new(),
+            offered: Offered::default(),
+            room: Room::default(),
+            subagents: HashMap::new(),
+            sources: Sources::default(),
             length_cuts: 0,
             pauses: 0,
             said: String::new(),
@@ -110,17 +167,46 @@ impl Driver {
         };
         self.open_run(model.as_ref()).await?;
         loop {
-            self.check_limits()?;
-            self.round += 1;
-            self.events.set_iteration(self.round);
-            self.events.emit(EventKind::RoundStart).await;
-            self.tell_news().await;
+            if let Err(stop) = self.check_limits() {
+                if stop.reason == StopReason::MaxIterations && self.agent.settings.last_answer {
+                    self.answer_once_more(model.as_ref()).await?;
+                }
+                return Err(stop);
+            }
+            self.begin_round().await?;
             let answer = self.ask(model.as_ref()).await?;
             self.take_answer(answer).await?;
             self.run_calls().await?;
             self.check_cancel()?;
             self.judge_round()?;
         }
+    }
+
+    /// Announces a round and takes what waits for one.
+    async fn begin_round(&mut self) -> Result<(), Stop> {
+        self.round += 1;
+        self.events.set_iteration(self.round);
+        self.events.emit(EventKind::RoundStart).await;
+        while let Some(parts) = self.steering.next() {
+            self.append_said(parts, /* is_prompt */ false).await?;
+        }
+        self.hook_pre_round().await?;
+        self.tell_news().await;
+        Ok(())
+    }
+
+    /// Asks for an answer whose calls are left out.
+    async fn answer_once_more(&mut self, model: &dyn Model) -> Result<(), Stop> {
+        self.begin_round().await?;
+        self.reminders.push(LAST_ANSWER.to_owned());
+        let Answer { message, .. } = self.ask(model).await?;
+        let Some(mut message) = message else { return Ok(()) };
+        message.parts.retain(|part| matches!(part, AssistantPart::Text { .. }));
+        if message.parts.is_empty() {
+            return Ok(());
+        }
+        self.continues = false;
+        self.append_answer(message, FinishReason::Stop).await
     }
 
     /// Tells what changed about the tools since the last round.
@@ -136,51 +222,8 @@ impl Driver {
             vec![format!("looking for new tools panicked, which is a bug: {panic}")]
         });
         for message in news {
-            self.events.emit(EventKind::Notice { message }).await;
+            self.notice(message).await;
         }
-    }
-
-    /// Records and announces the run, and adds what the person said.
-    async fn open_run(&mut self, model: &dyn Model) -> Result<(), Stop> {
-        if let Err(violation) = self.conversation.check() {
-            return Err(Stop::failed(
-                StopReason::SessionError,
-                "session",
-                format!("this conversation cannot be continued: {violation}"),
-            ));
-        }
-        let model = full_name(model);
-        let tools = self.agent.toolbox.tools();
-        self.session
-            .append(Record::RunStarted {
-                model: model.clone(),
-                mode: self.request.mode,
-                permission_mode: self.request.permission_mode,
-            })
-            .await?;
-        self.recorded = true;
-        self.events
-            .emit(EventKind::Start {
-                session: self.session.id().to_owned(),
-                model,
-                workspace: self.request.workspace.clone(),
-                mode: self.request.mode,
-                permission_mode: self.request.permission_mode,
-                tools: tools.iter().map(|tool| tool.name.clone()).collect(),
-            })
-            .await;
-        let parts: Vec<Part> =
-            std::mem::take(&mut self.request.prompt).into_iter().filter(says_something).collect();
-        if !parts.is_empty() {
-            self.append(Message::User(UserMessage { parts })).await?;
-        } else if self.conversation.messages().is_empty() {
-            return Err(Stop::failed(
-                StopReason::StreamError,
-                "request",
-                "there is nothing to answer: give a prompt",
-            ));
-        }
-        Ok(())
     }
 
     /// What is looked at before each round. A round that may not run is not announced.
@@ -219,10 +262,10 @@ impl Driver {
             FinishReason::Stop if has_calls => Ok(()),
             FinishReason::Stop => {
                 if !has_text {
-                    let message = "the model ended its turn without an answer".to_owned();
-                    self.events.emit(EventKind::Notice { message }).await;
+                    self.notice("the model ended its turn without an answer").await;
                 }
-                Err(Stop::completed())
+                // A message that came in the meantime is answered in a round of its own.
+                if self.steering.close_if_empty() { Err(Stop::completed()) } else { Ok(()) }
             }
             FinishReason::Length => {
                 if !has_calls {
@@ -239,7 +282,7 @@ impl Driver {
     }
 
     /// What is looked at when a round's calls are through.
-    fn judge_round(&self) -> Result<(), Stop> {
+    fn judge_round(&mut self) -> Result<(), Stop> {
         if self.unknown.reached(self.agent.settings.unknown_tool_limit) {
             return Err(Stop::new(StopReason::UnknownToolLimit, self.unknown.message()));
         }
@@ -253,7 +296,14 @@ impl Driver {
                 ),
             ));
         }
-        Ok(())
+        match self.repetitions.judge() {
+            Judgement::GoOn => Ok(()),
+            Judgement::Remind(reminder) => {
+                self.reminders.push(reminder);
+                Ok(())
+            }
+            Judgement::Stop(message) => Err(Stop::new(StopReason::RepetitionLimit, message)),
+        }
     }
 
     /// Appends what the model said, announces its text, and opens its calls.
@@ -284,12 +334,41 @@ impl Driver {
         Ok(())
     }
 
+    /// Appends what a person said, unless a hook refuses it.
+    pub(crate) async fn append_said(
+        &mut self,
+        parts: Vec<Part>,
+        is_prompt: bool,
+    ) -> Result<(), Stop> {
+        if let Some(reason) = self.hook_user_prompt(&parts).await? {
+            if is_prompt {
+                return Err(Stop::new(
+                    StopReason::Ended,
+                    format!("a hook refused the prompt: {reason}"),
+                ));
+            }
+            self.notice(format!("a hook refused the message: {reason}")).await;
+            return Ok(());
+        }
+        self.append(Message::User(UserMessage { parts })).await
+    }
+
     /// Writes a message to the session, then to the conversation.
-    async fn append(&mut self, message: Message) -> Result<(), Stop> {
+    pub(crate) async fn append(&mut self, message: Message) -> Result<(), Stop> {
         let message = Arc::new(message);
         self.session.append(Record::Message { message: message.clone() }).await?;
-        self.conversation.push(message);
+        self.push(message);
         Ok(())
+    }
+
+    pub(crate) fn push(&mut self, message: Arc<Message>) {
+        self.conversation_tokens += estimate::message(&message);
+        self.sources.note(&message);
+        self.conversation.push(message);
+    }
+
+    pub(crate) async fn notice(&mut self, message: impl Into<String>) {
+        self.events.emit(EventKind::Notice { message: message.into() }).await;
     }
 
     /// The end of every run.
@@ -297,6 +376,10 @@ impl Driver {
         if let Err(worse) = self.settle_open_calls(stop.reason).await {
             stop = worse;
         }
+        if let Err(worse) = self.keep_unread(&stop).await {
+            stop = worse;
+        }
+        self.hook_stop(&stop).await;
         if self.recorded && stop.reason != StopReason::SessionError {
             let record = Record::Stopped { reason: stop.reason, message: stop.message.clone() };
             if let Err(error) = self.session.append(record).await {
@@ -318,6 +401,10 @@ impl Driver {
             denied: self.denials.kinds(),
             session: self.session.id().to_owned(),
         };
+        let is_main = self.depth == 0;
+        let memory = (is_main && stop.reason == StopReason::Completed)
+            .then(|| memory::update(&self.agent, &self.request, &self.conversation, &self.sources))
+            .flatten();
         self.events.finish(last).await;
         Finished {
             conversation: self.conversation,
@@ -327,6 +414,40 @@ impl Driver {
             turns: self.round,
             usage: self.usage,
             denials: self.denials.count(),
+            memory,
+        }
+    }
+
+    /// Leaves what a person said too late for this run in the conversation: the next one reads it.
+    async fn keep_unread(&mut self, stop: &Stop) -> Result<(), Stop> {
+        let unread = self.steering.close();
+        if unread.is_empty() {
+            return Ok(());
+        }
+        let mut kept = Ok(());
+        let count = unread.len();
+        for parts in unread {
+            let message = Arc::new(Message::User(UserMessage { parts }));
+            // A session that broke takes no more; the conversation does.
+            if self.recorded && stop.reason != StopReason::SessionError && kept.is_ok() {
+                let record = Record::Message { message: message.clone() };
+                kept = self.session.append(record).await.map_err(Stop::from);
+            }
+            self.push(message);
+        }
+        let messages = if count == 1 { "a message" } else { "messages" };
+        self.notice(format!("{messages} came too late for this run; the next one reads it")).await;
+        kept
+    }
+
+    async fn hook_pre_round(&mut self) -> Result<(), Stop> {
+        let input = hooking::input([("iteration", self.round.into())]);
+        let report = self.hook(HookPoint::PreRound, input).await?;
+        match report.blocked {
+            Some(reason) => {
+                Err(Stop::new(StopReason::Ended, format!("a hook refused the round: {reason}")))
+            }
+            None => Ok(()),
         }
     }
 
@@ -338,10 +459,6 @@ impl Driver {
 /// `provider/name`.
 pub(crate) fn full_name(model: &dyn Model) -> String {
     format!("{}/{}", model.provider(), model.name())
-}
-
-fn says_something(part: &Part) -> bool {
-    !matches!(&part.content, Content::Text { text } if text.trim().is_empty())
 }
 
 fn call_ids(conversation: &Conversation) -> HashSet<String> {

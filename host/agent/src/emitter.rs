@@ -38,12 +38,17 @@ impl Emitter {
     /// Hands an event to the reader, waiting for room unless the run was cancelled. A reader that
     /// is gone cancels the run.
     pub(crate) async fn emit(&mut self, kind: EventKind) {
-        let event = Event {
-            kind,
-            seq: self.next_seq,
-            iteration: self.iteration,
-            agent: self.agent.clone(),
-        };
+        let (iteration, agent) = (self.iteration, self.agent.clone());
+        self.send(Event { kind, seq: 0, iteration, agent }).await;
+    }
+
+    /// Hands on an event of a subagent, as one of this stream.
+    pub(crate) async fn forward(&mut self, event: Event) {
+        self.send(event).await;
+    }
+
+    async fn send(&mut self, event: Event) {
+        let event = Event { seq: self.next_seq, ..event };
         self.next_seq += 1;
         if !self.backlog.is_empty() {
             self.backlog.push_back(event);

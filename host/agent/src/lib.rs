@@ -20,23 +20,40 @@
 //! - After a cancel what a call reports still counts, unless all it says is `canceled`.
 //! - Without a model nothing is recorded, and there is no `start`.
 
+mod actions;
 mod agent;
 mod answer;
 mod calls;
+mod canonical;
+mod chain;
 mod collector;
+mod compaction;
 mod denials;
 mod driver;
 mod emitter;
+mod estimate;
+mod hooking;
+mod memory;
+mod opening;
 mod panics;
 mod refusals;
+mod repetition;
 mod replay;
+mod request;
 mod retry;
 mod run;
 mod session;
+mod settings;
+mod steering;
 mod stop;
+mod transcript;
 mod unknown;
 
-pub use agent::{Agent, RunRequest, Settings, SystemSource};
-pub use replay::replay;
+pub use agent::{Agent, Plan, RunRequest, SystemSource};
+pub use chain::{Chain, NoSuchProcessor, Processor, ProcessorError, Round};
+pub use memory::MemoryUpdate;
+pub use replay::{Restored, replay, restore};
 pub use retry::{Jitter, RetryPolicy};
 pub use run::{Finished, Lost, Run, RunHandle, start};
+pub use settings::{Actions, Compaction, Delegation, Repetition, Settings};
+pub use steering::SteerError;

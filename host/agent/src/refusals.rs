@@ -2,6 +2,7 @@
 //!
 //! Two calls are the same where tool and arguments are, whatever the order of an object's keys.
 
+use crate::canonical;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -18,54 +19,18 @@ impl Refusals {
         arguments: &Map<String, Value>,
         reason: Option<String>,
     ) {
-        self.reasons.insert((tool.to_owned(), canonical(arguments)), reason);
+        self.reasons.insert((tool.to_owned(), canonical::object(arguments)), reason);
     }
 
     /// What the model reads where this very call was refused before.
     pub(crate) fn repeated(&self, tool: &str, arguments: &Map<String, Value>) -> Option<String> {
-        let reason = self.reasons.get(&(tool.to_owned(), canonical(arguments)))?;
+        let reason = self.reasons.get(&(tool.to_owned(), canonical::object(arguments)))?;
         let because = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         Some(format!(
             "the user already said no to this same call in this turn{because}; \
              they were not asked again. Do it another way, or tell them what you need and why"
         ))
     }
-}
-
-/// The same text for equal arguments.
-fn canonical(arguments: &Map<String, Value>) -> String {
-    let mut text = String::new();
-    write_object(arguments, &mut text);
-    text
-}
-
-fn write_value(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(map) => write_object(map, text),
-        Value::Array(items) => {
-            text.push('[');
-            for item in items {
-                write_value(item, text);
-                text.push(',');
-            }
-            text.push(']');
-        }
-        plain => text.push_str(&plain.to_string()),
-    }
-}
-
-fn write_object(map: &Map<String, Value>, text: &mut String) {
-    let mut entries: Vec<_> = map.iter().collect();
-    entries.sort_unstable_by_key(|(key, _)| *key);
-    text.push('{');
-    for (key, value) in entries {
-        // Quoted and escaped, so that no key can be mistaken for a value.
-        text.push_str(&Value::from(key.as_str()).to_string());
-        text.push(':');
-        write_value(value, text);
-        text.push(',');
-    }
-    text.push('}');
 }
 
 #[cfg(test)]

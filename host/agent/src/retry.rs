@@ -40,6 +40,17 @@ impl RetryPolicy {
         }
     }
 
+    /// Three attempts, delays from 200 milliseconds to 5 seconds, half a minute of patience.
+    pub fn for_tools() -> Self {
+        Self {
+            attempts: 3,
+            first_delay: Duration::from_millis(200),
+            longest_delay: Duration::from_secs(5),
+            jitter: Jitter::Random,
+            longest_wait_asked: Duration::from_secs(30),
+        }
+    }
+
     pub(crate) fn schedule(&self) -> Schedule {
         let builder = ExponentialBuilder::new()
             .with_min_delay(self.first_delay)

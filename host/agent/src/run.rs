@@ -1,7 +1,12 @@
 //! The handle of a run: its event stream, its cancel, its end and what is left when it is over.
 
-use crate::{Agent, RunRequest, driver::Driver, emitter::Emitter};
-use belljar_types::{Conversation, Event, StopReason, Usage};
+use crate::{
+    Agent, MemoryUpdate, RunRequest, SteerError,
+    driver::{Control, Driver},
+    emitter::Emitter,
+    steering::Steering,
+};
+use belljar_types::{Conversation, Event, Part, StopReason, Usage};
 use futures::Stream;
 use std::{
     pin::Pin,
@@ -17,16 +22,22 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 ///
 /// Outside a tokio runtime with a clock.
 pub fn start(agent: Agent, request: RunRequest) -> Run {
+    start_below(agent, request, /* depth */ 0)
+}
+
+/// Starts a run with so many agents above it.
+pub(crate) fn start_below(agent: Agent, request: RunRequest, depth: u32) -> Run {
     let (sender, events) = mpsc::channel(agent.settings.event_buffer.max(1));
     let cancel = request.cancel.child_token();
-    let end = CancellationToken::new();
+    let control = Control { cancel: cancel.clone(), ..Control::default() };
     let emitter = Emitter::new(sender, cancel.clone(), request.agent.clone());
-    let driver = Driver::new(agent, request, emitter, cancel.clone(), end.clone());
+    let handle = RunHandle { cancel, end: control.end.clone(), steering: control.steering.clone() };
+    let driver = Driver::new(agent, request, depth, emitter, control);
     Run {
         events,
         task: tokio::spawn(driver.run()),
-        handle: RunHandle { cancel: cancel.clone(), end },
-        _cancel_on_drop: cancel.drop_guard(),
+        _cancel_on_drop: handle.cancel.clone().drop_guard(),
+        handle,
     }
 }
 
@@ -42,11 +53,12 @@ pub struct Run {
     _cancel_on_drop: DropGuard,
 }
 
-/// Ways to end a run from elsewhere.
+/// Ways to reach a run from elsewhere.
 #[derive(Clone, Debug)]
 pub struct RunHandle {
     cancel: CancellationToken,
     end: CancellationToken,
+    steering: Steering,
 }
 
 /// What a run leaves behind.
@@ -64,6 +76,8 @@ pub struct Finished {
     pub usage: Usage,
     /// Calls that were denied.
     pub denials: u32,
+    /// What is still being written to the memory.
+    pub memory: Option<MemoryUpdate>,
 }
 
 /// The runtime went away under the run.
@@ -87,6 +101,15 @@ impl Run {
         self.handle.end();
     }
 
+    /// See [`RunHandle::steer`].
+    ///
+    /// # Errors
+    ///
+    /// The message was not taken.
+    pub fn steer(&self, parts: Vec<Part>) -> Result<(), SteerError> {
+        self.handle.steer(parts)
+    }
+
     /// Waits for the end without cancelling, passing over events that were not read.
     ///
     /// # Errors
@@ -108,6 +131,21 @@ impl RunHandle {
     /// Ends the run after the round that it is in.
     pub fn end(&self) {
         self.end.cancel();
+    }
+
+    /// Says something while the run is busy. It is read at the top of the next round, in the order
+    /// in which it was sent. A run that ends before keeps it for the next one.
+    ///
+    /// # Errors
+    ///
+    /// The run is over, or there is nothing in the message: it was not taken.
+    pub fn steer(&self, parts: Vec<Part>) -> Result<(), SteerError> {
+        self.steering.send(parts)
+    }
+
+    /// How many messages wait to be read.
+    pub fn waiting(&self) -> usize {
+        self.steering.waiting()
     }
 }
 

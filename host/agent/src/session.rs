@@ -21,6 +21,16 @@ impl Session {
         self.journal.session()
     }
 
+    /// The journal, for those who write to it under this session.
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        self.journal.clone()
+    }
+
+    /// Takes note that somebody else failed to write to it.
+    pub(crate) fn fail(&mut self, failure: JournalError) {
+        self.failure.get_or_insert(failure);
+    }
+
     /// Appends a record.
     ///
     /// # Errors

@@ -44,6 +44,17 @@ pub struct ApprovalQuestion {
     pub question: Question,
 }
 
+/// A question of the model's own to the person. Its answer allows nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonQuestion {
+    pub call_id: String,
+    /// The subagent that asks; nothing for the main agent.
+    pub agent: Option<Arc<str>>,
+    pub text: String,
+    /// Answers to choose from; any other is as good.
+    pub options: Vec<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     /// This call.
@@ -94,4 +105,10 @@ impl Question {
 pub trait Approver: fmt::Debug + Send + Sync {
     /// `None` where there is nobody to ask: the call is then denied by the mode.
     async fn ask(&self, question: &ApprovalQuestion) -> Option<ApprovalAnswer>;
+
+    /// Asks what the model wants to know. `None` where there is nobody to ask.
+    async fn answer(&self, question: &PersonQuestion) -> Option<String> {
+        let _ = question;
+        None
+    }
 }

@@ -1,6 +1,6 @@
 //! The boundary to the session on disk.
 
-use crate::{Message, Mode, PermissionMode, Receipt, StopReason, Usage};
+use crate::{Message, Mode, PermissionMode, Receipt, StopReason, ToolCall, Usage};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -33,10 +33,39 @@ pub enum Record {
     Usage {
         usage: Usage,
     },
+    /// From here on the model reads `head` in the place of the first `dropped` messages that it
+    /// read before. The messages themselves stay in the session.
+    Replaced {
+        head: Vec<Arc<Message>>,
+        dropped: usize,
+    },
+    /// The model loaded a skill.
+    SkillLoaded {
+        name: String,
+    },
+    /// The model noted its plan, in the place of the one before.
+    PlanNoted {
+        text: String,
+    },
+    /// What a subagent that the call started would have written to a session of its own.
+    Subagent {
+        call_id: String,
+        agent: Arc<str>,
+        inner: Box<Record>,
+    },
     Stopped {
         reason: StopReason,
         message: String,
     },
+}
+
+/// A call that its session holds no result of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingCall {
+    pub call: ToolCall,
+    /// It was about to run, so it may have taken effect. Nothing else that was recorded of it, an
+    /// approval say, holds any more.
+    pub started: bool,
 }
 
 /// A record could not be written: nothing that depends on it may go on.

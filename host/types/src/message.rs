@@ -3,7 +3,10 @@
 use crate::{ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 /// Where a piece of content came from. Content from anywhere but `Person` is data, never orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +22,9 @@ pub enum Origin {
     Plugin { plugin: Arc<str>, digest: Arc<str> },
     /// A host on the web.
     Web { host: String },
+    /// The model's own words where they come back as content: a summary of what was said, a
+    /// subagent's answer.
+    Model,
 }
 
 /// One piece of content.
@@ -193,10 +199,11 @@ pub enum Message {
 
 /// The messages of a run, the only truth about what the model reads next.
 ///
-/// A clone is a snapshot: it shares the messages.
+/// A clone is a snapshot that shares everything, whatever its length; the first message that is
+/// pushed while a snapshot is still held copies the list of messages, never the messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
-    messages: Vec<Arc<Message>>,
+    messages: Arc<Vec<Arc<Message>>>,
 }
 
 impl Conversation {
@@ -205,7 +212,12 @@ impl Conversation {
     }
 
     pub fn push(&mut self, message: impl Into<Arc<Message>>) {
-        self.messages.push(message.into());
+        Arc::make_mut(&mut self.messages).push(message.into());
+    }
+
+    /// Whether both are the same list in memory: true says that they are equal, false nothing.
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.messages, &other.messages)
     }
 
     /// Checks what every provider insists on: exactly one result for each call, in call order
@@ -216,55 +228,74 @@ impl Conversation {
     ///
     /// The first violation, with the index of its message.
     pub fn check(&self) -> Result<(), String> {
-        let mut seen = std::collections::HashSet::new();
-        let mut open = std::collections::VecDeque::new();
-        for (index, message) in self.messages.iter().enumerate() {
-            let fail = |what: String| Err(format!("message {index}: {what}"));
-            match message.as_ref() {
-                Message::Tool(ToolMessage { result }) => match open.pop_front() {
-                    Some(id) if id == result.call_id => {}
-                    Some(id) => {
-                        return fail(format!("a result for `{}`, want `{id}`", result.call_id));
-                    }
-                    None => {
-                        return fail(format!("a result for `{}` without its call", result.call_id));
-                    }
-                },
-                _ if !open.is_empty() => {
-                    return fail(format!("calls without results: {open:?}"));
-                }
-                Message::User(user) => {
-                    if user.parts.is_empty() {
-                        return fail("a user message without content".to_owned());
-                    }
-                    for part in &user.parts {
-                        if matches!(&part.content, Content::Text { text } if text.trim().is_empty())
-                        {
-                            return fail("an empty text".to_owned());
-                        }
-                    }
-                }
-                Message::Assistant(assistant) => {
-                    if assistant.parts.is_empty() {
-                        return fail("an assistant message without content".to_owned());
-                    }
-                    for part in &assistant.parts {
-                        match part {
-                            AssistantPart::Text { text } if text.trim().is_empty() => {
-                                return fail("an empty text".to_owned());
-                            }
-                            AssistantPart::ToolCall(call) => {
-                                if !seen.insert(call.id.clone()) {
-                                    return fail(format!("call id `{}` twice", call.id));
-                                }
-                                open.push_back(call.id.clone());
-                            }
-                            _ => {}
-                        }
-                    }
-                }
+        match self.open_calls()?.as_slice() {
+            [] => Ok(()),
+            open => {
+                let ids: Vec<_> = open.iter().map(|call| &call.id).collect();
+                Err(format!("calls without results: {ids:?}"))
             }
         }
-        if open.is_empty() { Ok(()) } else { Err(format!("calls without results: {open:?}")) }
+    }
+
+    /// Checks the same, but that the last calls may lack their results: these come back, in order.
+    ///
+    /// # Errors
+    ///
+    /// As for [`check`](Self::check).
+    pub fn open_calls(&self) -> Result<Vec<&ToolCall>, String> {
+        let mut seen = HashSet::new();
+        let mut open: VecDeque<&ToolCall> = VecDeque::new();
+        for (index, message) in self.messages.iter().enumerate() {
+            let checked = match message.as_ref() {
+                Message::Tool(ToolMessage { result }) => match open.pop_front() {
+                    Some(call) if call.id == result.call_id => Ok(()),
+                    Some(call) => {
+                        Err(format!("a result for `{}`, want `{}`", result.call_id, call.id))
+                    }
+                    None => Err(format!("a result for `{}` without its call", result.call_id)),
+                },
+                _ if !open.is_empty() => {
+                    let ids: Vec<_> = open.iter().map(|call| &call.id).collect();
+                    Err(format!("calls without results: {ids:?}"))
+                }
+                Message::User(user) => check_user(user),
+                Message::Assistant(assistant) => {
+                    let twice = assistant.calls().find(|call| !seen.insert(call.id.as_str()));
+                    open.extend(assistant.calls());
+                    match twice {
+                        Some(call) => Err(format!("call id `{}` twice", call.id)),
+                        None => check_assistant(assistant),
+                    }
+                }
+            };
+            checked.map_err(|what| format!("message {index}: {what}"))?;
+        }
+        Ok(open.into())
     }
 }
+
+impl FromIterator<Arc<Message>> for Conversation {
+    fn from_iter<I: IntoIterator<Item = Arc<Message>>>(messages: I) -> Self {
+        Self { messages: Arc::new(messages.into_iter().collect()) }
+    }
+}
+
+fn check_user(user: &UserMessage) -> Result<(), String> {
+    if user.parts.is_empty() {
+        return Err("a user message without content".to_owned());
+    }
+    let is_blank =
+        |part: &Part| matches!(&part.content, Content::Text { text } if text.trim().is_empty());
+    if user.parts.iter().any(is_blank) { Err("an empty text".to_owned()) } else { Ok(()) }
+}
+
+fn check_assistant(assistant: &AssistantMessage) -> Result<(), String> {
+    if assistant.parts.is_empty() {
+        return Err("an assistant message without content".to_owned());
+    }
+    let is_blank = |part: &AssistantPart| matches!(part, AssistantPart::Text { text } if text.trim().is_empty());
+    if assistant.parts.iter().any(is_blank) { Err("an empty text".to_owned()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -125,6 +125,12 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// The provider's name in the configuration.
     fn provider(&self) -> &str;
 
+    /// How many tokens a request and its answer may have together, where that is known. Without
+    /// it the loop makes room only once the server says that a request does not fit.
+    fn context_window(&self) -> Option<u64> {
+        None
+    }
+
     /// Sends one request. Nothing is retried here; dropping the stream ends the request.
     fn stream(&self, request: ModelRequest) -> ModelStream;
 }

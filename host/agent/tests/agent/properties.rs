@@ -292,6 +292,20 @@ fn check_requests(stage: &Stage, plan: &Plan) {
     }
 }
 
+fn message_of(record: &Record) -> Option<&std::sync::Arc<Message>> {
+    match record {
+        Record::Message { message } => Some(message),
+        _ => None,
+    }
+}
+
+fn result_of(message: &std::sync::Arc<Message>) -> Option<&ToolResult> {
+    match message.as_ref() {
+        Message::Tool(tool) => Some(&tool.result),
+        _ => None,
+    }
+}
+
 fn by_person(result: &ToolResult) -> bool {
     matches!(&result.outcome, Err(error) if error.message.starts_with("denied by the user"))
 }
@@ -308,15 +322,12 @@ fn check_played(stage: &Stage, played: &Played) {
             _ => None,
         })
         .collect();
-    let kept: Vec<&ToolResult> = finished
-        .conversation
-        .messages()
-        .iter()
-        .filter_map(|message| match message.as_ref() {
-            Message::Tool(tool) => Some(&tool.result),
-            _ => None,
-        })
-        .collect();
+    // The session holds them all; what the model reads next may stand for some of them.
+    let records = stage.journal.records();
+    let kept: Vec<&ToolResult> = match stage.journal.failed() {
+        true => finished.conversation.messages().iter().filter_map(result_of).collect(),
+        false => records.iter().filter_map(message_of).filter_map(result_of).collect(),
+    };
     assert_eq!(shown, kept, "the reader and the model are told the same");
     for result in &kept {
         if let Err(error) = &result.outcome {
@@ -359,7 +370,7 @@ fn check_played(stage: &Stage, played: &Played) {
         assert_ne!(*reason, StopReason::SessionError);
         assert_eq!(replay(stage.journal.records()), finished.conversation);
     }
-    check_text(played);
+    check_text(stage, played);
 }
 
 /// On a full disk the session lacks what could not be written, and only that: the result that
@@ -381,7 +392,8 @@ fn check_same_but_results(stage: &Stage, played: &Played) {
 }
 
 /// The text that was shown, less what a retry voided, is the text that is kept.
-fn check_text(played: &Played) {
+fn check_text(stage: &Stage, played: &Played) {
+    let records = stage.journal.records();
     if played.finished.reason == StopReason::SessionError {
         return;
     }
@@ -390,18 +402,16 @@ fn check_text(played: &Played) {
     for event in &played.events {
         match &event.kind {
             EventKind::TextDelta { text } => round.push_str(text),
-            EventKind::Retry { .. } => round.clear(),
+            EventKind::Retry { what, .. } if what == "model" => round.clear(),
             EventKind::RoundStart | EventKind::Stop { .. } => {
                 shown.push_str(&std::mem::take(&mut round));
             }
             _ => {}
         }
     }
-    let kept: String = played
-        .finished
-        .conversation
-        .messages()
+    let kept: String = records
         .iter()
+        .filter_map(message_of)
         .filter_map(|message| match message.as_ref() {
             Message::Assistant(assistant) => Some(&assistant.parts),
             _ => None,

@@ -1,12 +1,10 @@
 //! The session: what is written when, and what a session that broke off is read as.
 
 use crate::support::{
-    Asked, MemoryJournal, Stage, call, conversation_lines, done, lines, text, usage,
+    Asked, MemoryJournal, Stage, call, conversation_lines, done, lines, record_lines, text, usage,
 };
 use belljar_agent::{replay, start};
-use belljar_types::{
-    ApprovalAnswer, Conversation, EventKind, Message, Mode, PermissionMode, Record, StopReason,
-};
+use belljar_types::{ApprovalAnswer, EventKind, Message, Mode, PermissionMode, Record, StopReason};
 use futures::StreamExt;
 
 fn stage() -> Stage {
@@ -15,30 +13,6 @@ fn stage() -> Stage {
         vec![text("Bye."), done()],
     ])
     .asked(vec![Asked::Answers(ApprovalAnswer::Once)])
-}
-
-fn record_lines(records: &[Record]) -> Vec<String> {
-    records
-        .iter()
-        .map(|record| match record {
-            Record::RunStarted { model, mode, permission_mode } => {
-                format!("run_started {model} {mode:?} {permission_mode}")
-            }
-            Record::Message { message } => {
-                let mut conversation = Conversation::default();
-                conversation.push(message.clone());
-                conversation_lines(&conversation).remove(0)
-            }
-            Record::CallStarted { call_id } => format!("call_started {call_id}"),
-            Record::CallDone { call_id, receipt } => {
-                format!("call_done {call_id} {}", if receipt.is_some() { "receipt" } else { "-" })
-            }
-            Record::Usage { usage } => {
-                format!("usage {:?}/{:?}", usage.input_tokens, usage.output_tokens)
-            }
-            Record::Stopped { reason, message } => format!("stopped {reason:?} {message:?}"),
-        })
-        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,5 +199,5 @@ async fn the_run_is_recorded_as_it_was_asked_for() {
     stage.request.permission_mode = PermissionMode::Plan;
     let played = stage.play().await;
     assert_eq!(record_lines(&stage.journal.records())[0], "run_started p/m Plan plan");
-    assert_eq!(lines(&played.events)[0], "0 start s1 p/m demo Plan plan 13 tools");
+    assert_eq!(lines(&played.events)[0], "0 start s1 p/m demo Plan plan 2 tools");
 }

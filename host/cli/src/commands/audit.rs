@@ -69,11 +69,12 @@ fn calls(session: &LoadedSession) -> Vec<Call<'_>> {
     let mut calls: Vec<Call<'_>> = Vec::new();
     let mut at = HashMap::new();
     for record in &session.records {
+        let (agent, record) = innermost(record);
         match record {
             Record::Message { message } => match &**message {
                 Message::Assistant(assistant) => {
                     for call in assistant.calls() {
-                        at.insert(call.id.as_str(), calls.len());
+                        at.insert((agent, call.id.as_str()), calls.len());
                         calls.push(Call {
                             call_id: &call.id,
                             tool: Some(&call.tool),
@@ -86,14 +87,14 @@ fn calls(session: &LoadedSession) -> Vec<Call<'_>> {
                 }
                 Message::Tool(tool) => {
                     let result = &tool.result;
-                    if let Some(at) = at.get(result.call_id.as_str()) {
+                    if let Some(at) = at.get(&(agent, result.call_id.as_str())) {
                         calls[*at].ok = Some(result.outcome.is_ok());
                         calls[*at].error = result.outcome.as_ref().err();
                     }
                 }
                 Message::User(_) => {}
             },
-            Record::CallDone { call_id, receipt } => match at.get(call_id.as_str()) {
+            Record::CallDone { call_id, receipt } => match at.get(&(agent, call_id.as_str())) {
                 Some(at) => calls[*at].receipt = receipt.as_ref(),
                 // What was asked for is lost, what it did is not.
                 None => calls.push(Call {
@@ -108,10 +109,23 @@ fn calls(session: &LoadedSession) -> Vec<Call<'_>> {
             Record::RunStarted { .. }
             | Record::CallStarted { .. }
             | Record::Usage { .. }
+            | Record::Replaced { .. }
+            | Record::SkillLoaded { .. }
+            | Record::PlanNoted { .. }
+            | Record::Subagent { .. }
             | Record::Stopped { .. } => {}
         }
     }
     calls
+}
+
+/// A record and the subagent that it is of, if it is one's.
+fn innermost(mut record: &Record) -> (Option<&str>, &Record) {
+    let mut of = None;
+    while let Record::Subagent { agent, inner, .. } = record {
+        (of, record) = (Some(agent.as_ref()), inner);
+    }
+    (of, record)
 }
 
 const COLUMNS: usize = 10;

@@ -94,7 +94,15 @@ fn conversation(session: &LoadedSession) -> String {
                 let why = if message.is_empty() { String::new() } else { format!(": {message}") };
                 say(&format!("\n── {reason}{}", visible::line(&why)));
             }
-            Record::CallStarted { .. } | Record::CallDone { .. } | Record::Usage { .. } => {}
+            Record::Replaced { dropped, .. } => {
+                say(&format!("\n── the {dropped} oldest messages made room for later ones"));
+            }
+            Record::CallStarted { .. }
+            | Record::CallDone { .. }
+            | Record::Usage { .. }
+            | Record::SkillLoaded { .. }
+            | Record::PlanNoted { .. }
+            | Record::Subagent { .. } => {}
         }
     }
     text

@@ -11,7 +11,7 @@ pub(crate) use journal::MemoryJournal;
 pub(crate) use model::{
     ScriptedModel, Step, Turn, call, done, fails, fails_after, finish, reasoning, text, usage,
 };
-pub(crate) use render::{check_stream, conversation_lines, lines};
+pub(crate) use render::{check_stream, conversation_lines, lines, record_lines};
 pub(crate) use toolbox::ScriptedToolbox;
 
 use belljar_agent::{Agent, Finished, Jitter, RetryPolicy, Run, RunRequest, Settings, start};

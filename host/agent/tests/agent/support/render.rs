@@ -2,17 +2,26 @@
 //! field that a test could get wrong is in them.
 
 use belljar_types::{
-    Arguments, AssistantPart, Content, Conversation, Event, EventKind, Message, Part, ToolResult,
-    Usage,
+    Arguments, AssistantPart, Content, Conversation, Event, EventKind, Message, Part, Record,
+    ToolResult, Usage,
 };
+use std::collections::{HashMap, VecDeque};
 
-/// Each event as `ITERATION type fields`.
+/// Each event as `AGENT:ITERATION type fields`.
 pub(crate) fn lines(events: &[Event]) -> Vec<String> {
-    events.iter().map(|event| format!("{} {}", event.iteration, kind(&event.kind))).collect()
+    let agent = |event: &Event| event.agent.as_ref().map(|agent| format!("{agent}:"));
+    events
+        .iter()
+        .map(|event| {
+            let agent = agent(event).unwrap_or_default();
+            format!("{agent}{} {}", event.iteration, kind(&event.kind))
+        })
+        .collect()
 }
 
 /// What holds for every stream: numbers without gaps, one stop and it is the last, and for each
-/// call a start, one result and one end, in this order and one call at a time.
+/// call of each agent a start, one result and one end. Results are in the order of the starts, each
+/// with its end right behind it.
 pub(crate) fn check_stream(events: &[Event]) {
     let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
@@ -23,52 +32,88 @@ pub(crate) fn check_stream(events: &[Event]) {
         .map(|(index, _)| index)
         .collect();
     assert_eq!(stops, [events.len() - 1], "{:#?}", lines(events));
-    let mut open: Option<(String, bool)> = None;
+    // The calls without a result, and the one whose result was just told, by agent.
+    let mut all: HashMap<_, (VecDeque<&str>, Option<&str>)> = HashMap::new();
     for event in events {
+        let (open, told) = all.entry(event.agent.as_deref()).or_default();
         match &event.kind {
             EventKind::ToolCallStart { call_id, .. } => {
-                assert_eq!(open, None, "{call_id} starts inside another call");
-                open = Some((call_id.clone(), false));
+                assert!(!open.contains(&call_id.as_str()), "{call_id} starts twice");
+                assert_eq!(*told, None, "{call_id} starts between a result and its end");
+                open.push_back(call_id);
             }
             EventKind::ToolResult(result) => {
-                assert_eq!(open, Some((result.call_id.clone(), false)));
-                open = Some((result.call_id.clone(), true));
+                assert_eq!(*told, None);
+                assert_eq!(open.pop_front(), Some(result.call_id.as_str()));
+                *told = Some(&result.call_id);
             }
             EventKind::ToolCallDone { call_id, .. } => {
-                assert_eq!(open, Some((call_id.clone(), true)));
-                open = None;
+                assert_eq!(told.take(), Some(call_id.as_str()));
             }
             _ => {}
         }
     }
-    assert_eq!(open, None);
+    for (agent, (open, told)) in all {
+        assert_eq!((open, told), (VecDeque::new(), None), "{agent:?}");
+    }
 }
 
 /// Each message as a line.
 pub(crate) fn conversation_lines(conversation: &Conversation) -> Vec<String> {
-    conversation
-        .messages()
-        .iter()
-        .map(|message| match message.as_ref() {
-            Message::User(user) => format!("user {}", content(&user.parts)),
-            Message::Assistant(assistant) => {
-                let parts: Vec<String> = assistant
-                    .parts
-                    .iter()
-                    .map(|part| match part {
-                        AssistantPart::Text { text } => format!("{text:?}"),
-                        AssistantPart::Reasoning(reasoning) => format!("<{}>", reasoning.text),
-                        AssistantPart::ToolCall(call) => {
-                            format!("{}:{}{}", call.id, call.tool, arguments(&call.arguments))
-                        }
-                    })
-                    .collect();
-                let cut = if assistant.cut { " (cut)" } else { "" };
-                format!("assistant {}{cut}", parts.join(" "))
-            }
-            Message::Tool(tool) => format!("tool {}", result(&tool.result)),
-        })
-        .collect()
+    conversation.messages().iter().map(|message| message_line(message)).collect()
+}
+
+fn message_line(message: &Message) -> String {
+    match message {
+        Message::User(user) => format!("user {}", content(&user.parts)),
+        Message::Assistant(assistant) => {
+            let parts: Vec<String> = assistant
+                .parts
+                .iter()
+                .map(|part| match part {
+                    AssistantPart::Text { text } => format!("{text:?}"),
+                    AssistantPart::Reasoning(reasoning) => format!("<{}>", reasoning.text),
+                    AssistantPart::ToolCall(call) => {
+                        format!("{}:{}{}", call.id, call.tool, arguments(&call.arguments))
+                    }
+                })
+                .collect();
+            let cut = if assistant.cut { " (cut)" } else { "" };
+            format!("assistant {}{cut}", parts.join(" "))
+        }
+        Message::Tool(tool) => format!("tool {}", result(&tool.result)),
+    }
+}
+
+/// Each record as a line.
+pub(crate) fn record_lines(records: &[Record]) -> Vec<String> {
+    records.iter().map(record_line).collect()
+}
+
+fn record_line(record: &Record) -> String {
+    match record {
+        Record::RunStarted { model, mode, permission_mode } => {
+            format!("run_started {model} {mode:?} {permission_mode}")
+        }
+        Record::Message { message } => message_line(message),
+        Record::CallStarted { call_id } => format!("call_started {call_id}"),
+        Record::CallDone { call_id, receipt } => {
+            format!("call_done {call_id} {}", if receipt.is_some() { "receipt" } else { "-" })
+        }
+        Record::Usage { usage } => {
+            format!("usage {:?}/{:?}", usage.input_tokens, usage.output_tokens)
+        }
+        Record::Replaced { head, dropped } => {
+            let head: Vec<_> = head.iter().map(|message| message_line(message)).collect();
+            format!("replaced {dropped} by {head:?}")
+        }
+        Record::SkillLoaded { name } => format!("skill_loaded {name}"),
+        Record::PlanNoted { text } => format!("plan_noted {text:?}"),
+        Record::Subagent { call_id, agent, inner } => {
+            format!("{agent} of {call_id}: {}", record_line(inner))
+        }
+        Record::Stopped { reason, message } => format!("stopped {reason:?} {message:?}"),
+    }
 }
 
 fn content(parts: &[Part]) -> String {
