@@ -53,6 +53,28 @@ impl HookPoint {
             Self::SubagentStop => "subagent_stop",
         }
     }
+
+    /// Whether there is something left to refuse: elsewhere a refusal is only told.
+    pub fn can_block(self) -> bool {
+        match self {
+            Self::UserPrompt
+            | Self::PreRound
+            | Self::PreTool
+            | Self::PostTool
+            | Self::PreCompact => true,
+            Self::SessionStart | Self::Notification | Self::Stop | Self::SubagentStop => false,
+        }
+    }
+
+    /// Whether a hook may give the model something to read.
+    pub fn takes_context(self) -> bool {
+        matches!(self, Self::SessionStart | Self::UserPrompt | Self::PreRound | Self::PostTool)
+    }
+
+    /// Whether a hook may ask for the run's end.
+    pub fn can_end(self) -> bool {
+        !matches!(self, Self::Notification | Self::Stop | Self::SubagentStop)
+    }
 }
 
 impl fmt::Display for HookPoint {

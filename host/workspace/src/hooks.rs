@@ -13,6 +13,8 @@ mod decision;
 mod process;
 
 use crate::config::Source;
+use async_trait::async_trait;
+use belljar_types::{HookPoint, HookReport};
 use decision::{Answer, Verdict};
 use process::{Ended, Failure, Limits};
 use serde_json::{Map, Value};
@@ -27,77 +29,6 @@ use std::{
 
 /// How long a hook may take, where its configuration does not say.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Where hooks are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HookPoint {
-    SessionStart,
-    UserPrompt,
-    PreRound,
-    PreTool,
-    PostTool,
-    PreCompact,
-    Notification,
-    Stop,
-    SubagentStop,
-}
-
-impl HookPoint {
-    pub const ALL: [Self; 9] = [
-        Self::SessionStart,
-        Self::UserPrompt,
-        Self::PreRound,
-        Self::PreTool,
-        Self::PostTool,
-        Self::PreCompact,
-        Self::Notification,
-        Self::Stop,
-        Self::SubagentStop,
-    ];
-
-    /// The name used in the configuration and in what hooks read.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "session_start",
-            Self::UserPrompt => "user_prompt",
-            Self::PreRound => "pre_round",
-            Self::PreTool => "pre_tool",
-            Self::PostTool => "post_tool",
-            Self::PreCompact => "pre_compact",
-            Self::Notification => "notification",
-            Self::Stop => "stop",
-            Self::SubagentStop => "subagent_stop",
-        }
-    }
-
-    /// Whether there is something left to refuse: elsewhere a refusal is only told.
-    pub fn can_block(self) -> bool {
-        match self {
-            Self::UserPrompt
-            | Self::PreRound
-            | Self::PreTool
-            | Self::PostTool
-            | Self::PreCompact => true,
-            Self::SessionStart | Self::Notification | Self::Stop | Self::SubagentStop => false,
-        }
-    }
-
-    /// Whether a hook may give the model something to read.
-    pub fn takes_context(self) -> bool {
-        matches!(self, Self::SessionStart | Self::UserPrompt | Self::PreRound | Self::PostTool)
-    }
-
-    /// Whether a hook may ask for the run's end.
-    pub fn can_end(self) -> bool {
-        !matches!(self, Self::Notification | Self::Stop | Self::SubagentStop)
-    }
-}
-
-impl fmt::Display for HookPoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// A hook as the user configured it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,21 +56,6 @@ pub enum OnFailure {
 /// All hooks, in the order in which they are run.
 pub type HookCommands = BTreeMap<HookPoint, Vec<HookCommand>>;
 
-/// What the hooks of one point said together.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HookReport {
-    /// A refusal, and why, for the model. The first one: hooks behind it were not run.
-    pub blocked: Option<String>,
-    /// The run is to end, and why. Hooks behind it were not run.
-    pub end: Option<String>,
-    /// `pre_tool` only: the arguments as they are to be, which must be checked again.
-    pub arguments: Option<Map<String, Value>>,
-    /// Texts for the model.
-    pub context: Vec<String>,
-    /// What a person should know.
-    pub notices: Vec<String>,
-}
-
 /// A variable of the host's environment.
 type Variable = dyn Fn(&str) -> Option<OsString> + Send + Sync;
 
@@ -159,25 +75,9 @@ impl fmt::Debug for Hooks {
     }
 }
 
-impl Hooks {
-    /// `variable` is the host's environment: hooks get what they name of it.
-    pub fn new(
-        commands: HookCommands,
-        workspace: &Path,
-        session: &str,
-        variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            commands: Arc::new(commands),
-            workspace: workspace.to_owned(),
-            session: session.to_owned(),
-            variable: Arc::new(variable),
-            limits: Limits::default(),
-        }
-    }
-
-    /// Whether a point has any: building what they would read can then be left out.
-    pub fn has(&self, point: HookPoint) -> bool {
+#[async_trait]
+impl belljar_types::Hooks for Hooks {
+    fn has(&self, point: HookPoint) -> bool {
         self.commands.get(&point).is_some_and(|commands| !commands.is_empty())
     }
 
@@ -187,7 +87,7 @@ impl Hooks {
     ///
     /// Needs a tokio runtime with I/O and time. Dropping the future ends the hook that is running,
     /// with all that it started.
-    pub async fn run(&self, point: HookPoint, input: &Map<String, Value>) -> HookReport {
+    async fn run(&self, point: HookPoint, input: &Map<String, Value>) -> HookReport {
         let mut report = HookReport::default();
         for command in self.commands.get(&point).into_iter().flatten() {
             let mut input = input.clone();
@@ -204,6 +104,24 @@ impl Hooks {
             }
         }
         report
+    }
+}
+
+impl Hooks {
+    /// `variable` is the host's environment: hooks get what they name of it.
+    pub fn new(
+        commands: HookCommands,
+        workspace: &Path,
+        session: &str,
+        variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            commands: Arc::new(commands),
+            workspace: workspace.to_owned(),
+            session: session.to_owned(),
+            variable: Arc::new(variable),
+            limits: Limits::default(),
+        }
     }
 
     async fn start(&self, command: &HookCommand, input: &Value) -> Result<Ended, Failure> {

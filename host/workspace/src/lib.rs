@@ -25,7 +25,7 @@ pub use config::{
     Config, ConfigError, Flags, Loaded, Protocol, ProviderSettings, Setting, Source, Sources,
     WorkspaceSettings, load, narrower, own_layer, parse_permission_mode,
 };
-pub use hooks::{HookCommand, HookCommands, HookPoint, HookReport, Hooks, OnFailure};
+pub use hooks::{HookCommand, HookCommands, Hooks, OnFailure};
 pub use instructions::{InstructionFile, Instructions};
 pub use looked_at::{Differences, LookedAt};
 pub use memory::{MAX_MEMORY, Memory, MemoryEntry, MemoryError, MemoryIndex, Written};
@@ -35,9 +35,9 @@ pub use project::{Project, ProjectError};
 pub use prompt::{Clock, PromptSource};
 pub use repository::{Head, Repository, WorkTree, Workspace, WorkspaceError};
 pub use session::{
-    Excerpt, KeptResult, LoadedSession, PendingCall, Piece, RESULTS_MOUNT, ResultLimits,
-    ResultsError, SessionError, SessionHeader, SessionJournal, SessionList, SessionResults,
-    SessionStore, SessionSummary,
+    Excerpt, KeptResult, LoadedSession, Piece, RESULTS_MOUNT, ResultLimits, ResultsError,
+    SessionError, SessionHeader, SessionJournal, SessionList, SessionResults, SessionStore,
+    SessionSummary,
 };
-pub use skills::{LoadedSkill, Skill, SkillError, SkillSource, Skills};
+pub use skills::{Skill, SkillError, SkillSource, Skills};
 pub use store::{Change, Expected, GrantStore, Revoked, StoreError};

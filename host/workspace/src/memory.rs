@@ -9,6 +9,8 @@ use crate::{
     places::{Places, PlacesError, private_dir},
     text_file,
 };
+use async_trait::async_trait;
+use belljar_types::MemoryText;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, OpenOptions};
 use sha2::{Digest, Sha256};
@@ -93,6 +95,44 @@ pub enum MemoryError {
     Folder(#[from] PlacesError),
     #[error("the memory in `{}` cannot be {action}: {error}", path.display())]
     Io { action: &'static str, path: PathBuf, error: io::Error },
+}
+
+#[async_trait]
+impl belljar_types::Memory for Memory {
+    async fn texts(&self) -> Result<Vec<MemoryText>, String> {
+        let memory = self.clone();
+        apart(move || {
+            let index = memory.index()?;
+            let read = |MemoryEntry { name, .. }: MemoryEntry| {
+                memory.read(&name).map(|text| MemoryText { name, text })
+            };
+            index.entries.into_iter().map(read).collect()
+        })
+        .await
+    }
+
+    async fn write(&self, text: &MemoryText) -> Result<String, String> {
+        let (memory, MemoryText { name, text }) = (self.clone(), text.clone());
+        apart(move || {
+            let written = memory.write(&name, &text)?;
+            Ok(match written {
+                Written::Added => format!("the memory `{name}` was added"),
+                Written::Replaced => format!("the memory `{name}` was replaced"),
+                Written::Unchanged => format!("the memory `{name}` is as it was"),
+            })
+        })
+        .await
+    }
+}
+
+/// Does what waits for the disk and a lock on a thread that may.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, MemoryError> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(_) => Err("the memory was given up: the program is ending".to_owned()),
+    }
 }
 
 impl Memory {

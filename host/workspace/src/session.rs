@@ -14,7 +14,7 @@ mod writer;
 
 pub use error::SessionError;
 pub use line::SessionHeader;
-pub use reader::{LoadedSession, PendingCall};
+pub use reader::LoadedSession;
 pub use results::{
     Excerpt, KeptResult, Piece, RESULTS_MOUNT, ResultLimits, ResultsError, SessionResults,
 };

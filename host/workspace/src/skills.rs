@@ -12,7 +12,8 @@ use crate::{
     places::Places,
     text_file::{self, Text},
 };
-use belljar_types::Origin;
+use async_trait::async_trait;
+use belljar_types::{LoadedSkill, Origin};
 use cap_fs_ext::DirExt;
 use cap_std::{ambient_authority, fs::Dir};
 use front_matter::FrontMatter;
@@ -60,14 +61,6 @@ impl SkillSource {
     }
 }
 
-/// A skill and its whole text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadedSkill {
-    pub skill: Skill,
-    /// What stands behind the front matter.
-    pub text: String,
-}
-
 /// A skill that cannot be loaded. For the model: it names no host path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
@@ -90,6 +83,14 @@ struct Found {
     skill: Skill,
     /// The folder that it was found in.
     folder: usize,
+}
+
+#[async_trait]
+impl belljar_types::Skills for Skills {
+    async fn load(&self, name: &str) -> Result<LoadedSkill, String> {
+        // One small file of the user's own disk.
+        self.load(name).map_err(|error| error.to_string())
+    }
 }
 
 /// A folder of skills.
@@ -138,8 +139,9 @@ impl Skills {
         let folder = self.folders.get(found.folder).ok_or_else(|| unreadable(gone()))?;
         let read = read_skill(folder, name).map_err(unreadable)?;
         let (front_matter, text) = read.ok_or_else(|| unreadable(gone()))?;
-        let skill = skill(name, front_matter, found.skill.source.clone());
-        Ok(LoadedSkill { skill, text })
+        let Skill { name, source, allowed_tools, .. } =
+            skill(name, front_matter, found.skill.source.clone());
+        Ok(LoadedSkill { name, text, allowed_tools, origin: source.origin() })
     }
 
     fn hint(&self, name: &str) -> String {

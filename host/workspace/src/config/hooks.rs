@@ -14,8 +14,9 @@ use super::{
     list,
     plugins::{self, Role},
 };
-use crate::hooks::{DEFAULT_TIMEOUT, HookCommand, HookCommands, HookPoint, OnFailure};
+use crate::hooks::{DEFAULT_TIMEOUT, HookCommand, HookCommands, OnFailure};
 use belljar_capability::Limit;
+use belljar_types::HookPoint;
 use std::{
     path::{Path, PathBuf},
     time::Duration,

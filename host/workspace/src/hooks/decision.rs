@@ -3,7 +3,7 @@
 //! Strict: a word that is not known, or that means nothing at its point, makes the hook broken. A
 //! refusal that was misspelt must not pass for a yes.
 
-use super::HookPoint;
+use belljar_types::HookPoint;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
 use super::*;
+use belljar_types::Hooks as _;
 use serde_json::json;
 use std::{
     fs::{self, File},

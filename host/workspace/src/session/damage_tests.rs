@@ -46,44 +46,6 @@ fn result(id: &str) -> Record {
     message(Message::Tool(ToolMessage { result }))
 }
 
-fn pending(records: &[Record]) -> Vec<PendingCall> {
-    let records = records.to_vec();
-    let session = LoadedSession { id: String::new(), header: None, records, notices: Vec::new() };
-    session.pending()
-}
-
-#[test]
-fn calls_without_results_are_told_with_what_became_of_them() {
-    let open = |id: &str, started| PendingCall { call: call(id), started };
-    let batch = || vec![said("x"), calls(&["1", "2", "3"])];
-    let with = |more: &[Record]| pending(&[batch(), more.to_vec()].concat());
-    assert_eq!(pending(&[]), []);
-    assert_eq!(pending(&[said("x")]), []);
-    assert_eq!(with(&[]), [open("1", false), open("2", false), open("3", false)]);
-    assert_eq!(with(&[started("1")]), [open("1", true), open("2", false), open("3", false)]);
-    // Calls that run at once end in any order.
-    let apart = [started("1"), started("2"), result("2")];
-    assert_eq!(with(&apart), [open("1", true), open("3", false)]);
-    let all = [started("1"), result("1"), result("2"), result("3")];
-    assert_eq!(with(&all), []);
-    // A record of the end takes nothing back; a person who goes on does.
-    let stopped = Record::Stopped { reason: StopReason::Canceled, message: String::new() };
-    assert_eq!(with(&[started("1"), result("1"), stopped]), [open("2", false), open("3", false)]);
-    assert_eq!(with(&[said("go on")]), []);
-    assert_eq!(with(&[calls(&["4"])]), [open("4", false)]);
-    // What was said of an earlier call holds for no later one, even of the same id.
-    let again = [started("1"), result("1"), result("2"), result("3"), calls(&["1"])];
-    assert_eq!(with(&again), [open("1", false)]);
-}
-
-/// What a file says about a call that it never held, or twice, gives no call a result or a start.
-#[test]
-fn forged_lines_open_no_call() {
-    assert_eq!(pending(&[said("x"), started("1"), result("1"), started("2")]), []);
-    let forged = [calls(&["1"]), started("9"), result("9"), started("9")];
-    assert_eq!(pending(&forged), [PendingCall { call: call("1"), started: false }]);
-}
-
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{0,20}",

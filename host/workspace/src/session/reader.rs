@@ -4,9 +4,8 @@ use super::{
     SessionError,
     line::{self, Line, SessionHeader, VERSION},
 };
-use belljar_types::{Conversation, Message, Record, ToolCall};
+use belljar_types::{Conversation, Record};
 use std::{
-    collections::HashSet,
     io::{self, BufRead},
     path::Path,
 };
@@ -34,48 +33,6 @@ impl LoadedSession {
         }
         conversation
     }
-
-    /// The calls of the model's last message that have no result, in call order: what a run that
-    /// was broken off left open. Calls that a person has spoken after are not among them.
-    pub fn pending(&self) -> Vec<PendingCall> {
-        let mut calls: Vec<&ToolCall> = Vec::new();
-        let mut answered = HashSet::new();
-        let mut started = HashSet::new();
-        for record in &self.records {
-            match record {
-                Record::Message { message } => match message.as_ref() {
-                    Message::Assistant(assistant) => {
-                        calls = assistant.calls().collect();
-                        answered.clear();
-                        started.clear();
-                    }
-                    Message::User(_) => calls.clear(),
-                    Message::Tool(tool) => {
-                        answered.insert(tool.result.call_id.as_str());
-                    }
-                },
-                Record::CallStarted { call_id } => {
-                    started.insert(call_id.as_str());
-                }
-                _ => {}
-            }
-        }
-        calls.retain(|call| !answered.contains(call.id.as_str()));
-        let pending = |call: &ToolCall| PendingCall {
-            started: started.contains(call.id.as_str()),
-            call: call.clone(),
-        };
-        calls.into_iter().map(pending).collect()
-    }
-}
-
-/// A call that its session holds no result of.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PendingCall {
-    pub call: ToolCall,
-    /// It was about to run: it may have taken effect. Nothing that was recorded before, an
-    /// approval say, holds for it any more.
-    pub started: bool,
 }
 
 /// A session and where its file goes on.

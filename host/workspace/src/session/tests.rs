@@ -193,15 +193,6 @@ async fn a_session_cut_anywhere_loads_and_goes_on() {
         }
         let loaded = store.load(&id).unwrap();
         assert_eq!(loaded, expected, "cut at {cut}");
-        // The call is the third record, its start the fourth and its result the fifth.
-        let pending: Vec<_> = loaded.pending().iter().map(|call| call.started).collect();
-        let open: &[bool] = match loaded.records.len() {
-            3 => &[false],
-            4 => &[true],
-            _ => &[],
-        };
-        assert_eq!(pending, open, "cut at {cut}");
-
         match store.resume(&id) {
             Err(SessionError::Empty { .. }) => assert_eq!(lines, 0, "cut at {cut}"),
             Err(error) => panic!("cut at {cut}: {error}"),

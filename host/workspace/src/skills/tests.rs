@@ -55,6 +55,15 @@ fn plain(name: &str, description: &str, source: SkillSource) -> Skill {
     }
 }
 
+fn loaded(skill: &Skill, text: &str) -> LoadedSkill {
+    LoadedSkill {
+        name: skill.name.clone(),
+        text: text.to_owned(),
+        allowed_tools: skill.allowed_tools.clone(),
+        origin: skill.source.origin(),
+    }
+}
+
 #[test]
 fn skills_of_both_folders_are_listed_and_loaded_when_asked_for() {
     let fixture = Fixture::new();
@@ -77,14 +86,8 @@ fn skills_of_both_folders_are_listed_and_loaded_when_asked_for() {
     let release = plain("release", "Makes a release.", source);
     assert_eq!(skills.catalog().collect::<Vec<_>>(), [&pdf, &release]);
     assert_eq!(skills.notices(), [""; 0]);
-    assert_eq!(
-        skills.load("pdf-files").unwrap(),
-        LoadedSkill { skill: pdf, text: "# PDF\r\n---\r\nmore\r\n".to_owned() }
-    );
-    assert_eq!(
-        skills.load("release").unwrap(),
-        LoadedSkill { skill: release.clone(), text: "Tag it.\n".to_owned() }
-    );
+    assert_eq!(skills.load("pdf-files").unwrap(), loaded(&pdf, "# PDF\r\n---\r\nmore\r\n"));
+    assert_eq!(skills.load("release").unwrap(), loaded(&release, "Tag it.\n"));
     assert_eq!(
         release.source.origin(),
         Origin::Workspace { path: ".belljar/skills/release/SKILL.md".to_owned() }

@@ -1,7 +1,8 @@
 //! The `[[hooks.POINT]]` tables of the user's file.
 
 use super::*;
-use crate::hooks::{HookCommand, HookCommands, HookPoint, OnFailure};
+use crate::hooks::{HookCommand, HookCommands, OnFailure};
+use belljar_types::HookPoint;
 use std::time::Duration;
 
 fn hooks(text: &str) -> Result<HookCommands, String> {
