@@ -5,15 +5,13 @@
 
 use crate::{
     arguments_block,
+    lasting::{ForGood, Lasting},
     screen::{SharedScreen, Tone},
     tty::Tty,
     visible,
 };
 use async_trait::async_trait;
-use belljar_capability::PluginGrant;
-use belljar_types::{Always, ApprovalAnswer, ApprovalQuestion, Approver};
-use belljar_workspace::{Change, Expected, GrantStore};
-use std::path::{Path, PathBuf};
+use belljar_types::{ApprovalAnswer, ApprovalQuestion, Approver, PersonQuestion};
 use tokio::sync::watch;
 
 /// Lines of a page where the terminal does not say how high it is.
@@ -29,8 +27,8 @@ pub(crate) struct TerminalApprover {
     /// The call whose approval the reader of the events has come to: the question must not appear
     /// before what led to it.
     shown: watch::Receiver<String>,
-    /// Where a yes for good is written, and for which workspace.
-    store: Option<(GrantStore, PathBuf)>,
+    /// Where a yes for good is written.
+    lasting: Option<Lasting>,
 }
 
 impl TerminalApprover {
@@ -39,12 +37,12 @@ impl TerminalApprover {
         screen: SharedScreen,
         shown: watch::Receiver<String>,
     ) -> Self {
-        Self { tty, screen, shown, store: None }
+        Self { tty, screen, shown, lasting: None }
     }
 
-    /// The same, with a yes for good, which is written there for this workspace.
-    pub(crate) fn writing_to(self, store: GrantStore, workspace: &Path) -> Self {
-        Self { store: Some((store, workspace.to_owned())), ..self }
+    /// The same, with a yes for good, which is written there.
+    pub(crate) fn writing_to(self, lasting: Lasting) -> Self {
+        Self { lasting: Some(lasting), ..self }
     }
 }
 
@@ -92,7 +90,7 @@ impl Approver for TerminalApprover {
                 }
             }
         }
-        let always = self.always(question);
+        let always = self.lasting.as_ref().and_then(|lasting| lasting.to(question));
         loop {
             tty.forget_typed();
             self.screen.lock().ask(&options(question.question.session, always.as_ref()));
@@ -120,42 +118,28 @@ impl Approver for TerminalApprover {
             }
         }
     }
-}
 
-/// A yes for good that can be given: what it would write, and where.
-#[derive(Debug)]
-struct ForGood<'a> {
-    store: &'a GrantStore,
-    line: String,
-    change: Change,
-}
-
-impl ForGood<'_> {
-    fn write(&self) -> Result<(), String> {
-        self.store.apply(&self.change).map_err(|error| error.to_string())
-    }
-}
-
-impl TerminalApprover {
-    fn always(&self, question: &ApprovalQuestion) -> Option<ForGood<'_>> {
-        let (store, workspace) = self.store.as_ref()?;
-        let always = question.question.always.as_ref()?;
-        let (line, change) = match always {
-            Always::Rule { rule } => (
-                format!("workspaces.{:?}.{always}", workspace.display().to_string()),
-                Change::Allow { workspace: workspace.clone(), rule: rule.parse().ok()? },
-            ),
-            Always::Host { plugin, host } => (
-                always.to_string(),
-                Change::Grant {
-                    plugin: plugin.to_string(),
-                    grant: PluginGrant { net: vec![host.parse().ok()?], ..PluginGrant::default() },
-                    // Not to other bytes that somebody else said yes to meanwhile.
-                    expected: Expected::Digest(question.source.digest.to_string()),
-                },
-            ),
-        };
-        Some(ForGood { store, line, change })
+    async fn answer(&self, question: &PersonQuestion) -> Option<String> {
+        let tty = self.tty.as_ref()?;
+        {
+            let mut screen = self.screen.lock();
+            screen.toned(Tone::Question, "the model asks:");
+            for line in question.text.lines() {
+                screen.toned(Tone::Plain, line);
+            }
+            for (number, option) in question.options.iter().enumerate() {
+                screen.toned(Tone::Plain, &format!("  {}  {option}", number + 1));
+            }
+        }
+        tty.forget_typed();
+        self.screen.lock().ask("your answer, or its number: ");
+        let line = self.line(tty).await?;
+        let line = line.trim();
+        let chosen = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        Some(match chosen.and_then(|number| question.options.get(number)) {
+            Some(option) => option.clone(),
+            None => line.to_owned(),
+        })
     }
 }
 
@@ -163,8 +147,8 @@ impl TerminalApprover {
 fn options(session: bool, always: Option<&ForGood<'_>>) -> String {
     let session = if session { "s for this session, " } else { "" };
     let always = match always {
-        Some(ForGood { store, line, .. }) => {
-            let file = store.file().display();
+        Some(always) => {
+            let (line, file) = (always.line(), always.file().display());
             format!("a always (writes `{line}` to `{file}`), ")
         }
         None => String::new(),

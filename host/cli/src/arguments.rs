@@ -87,7 +87,12 @@ one of the first of these that is there: ANTHROPIC_API_KEY, OPENAI_API_KEY, a
 server on this machine (Ollama, llama.cpp).
 
 Where nobody can be asked (standard input or standard error is no terminal) the
-permission mode is `dont-ask`, else `default`.
+permission mode is `dont-ask`, else `default`; with `--mode plan` it is `plan`.
+
+With `--input-format stream-json` standard input carries lines such as
+  {\"type\":\"user\",\"text\":\"…\"}             the prompt; later on, a message to the busy run
+  {\"type\":\"approval_answer\",\"call_id\":\"…\",\"answer\":\"once\"}
+  {\"type\":\"cancel\"}
 
 Exit codes: 0 completed, 1 failed, 2 usage, 3 turn limit, 4 unknown-tool limit,
 5 stopped by a guard, 130 canceled.")]
@@ -105,12 +110,59 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) policy: PolicyArguments,
 
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+
+    /// `plan` changes nothing and ends in a plan; `do` carries out the one that `--plan` gives
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    pub(crate) mode: RunMode,
+
+    /// The plan to carry out, with `--mode do`; `-` reads it from standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+
     /// The most requests to the model (default: 15)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
 
+    /// Write the model's turns to a new file, to be played again with `-m script/FILE`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// What standard input carries: the prompt's text, or lines of JSON from a program that
+    /// answers questions, adds messages and cancels
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) input_format: InputFormat,
+
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+/// Which session the run goes on with; a new one where none is named.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    /// Go on with the last session of this folder
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub(crate) go_on: bool,
+
+    /// Go on with the session that has this id
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunMode {
+    #[default]
+    Chat,
+    Plan,
+    Do,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    #[default]
+    Text,
+    StreamJson,
 }
 
 #[derive(Debug, Args)]
@@ -368,10 +420,10 @@ mod tests {
             InvalidValue, MissingRequiredArgument, UnknownArgument, ValueValidation,
         };
         let cases = [
-            ("run x --mode plan", UnknownArgument),
-            ("run x --continue", UnknownArgument),
-            ("run x --resume id", UnknownArgument),
-            ("run x --input-format text", UnknownArgument),
+            ("run x --mode act", InvalidValue),
+            ("run x --continue --resume id", ArgumentConflict),
+            ("run x --resume", InvalidValue),
+            ("run x --input-format json", InvalidValue),
             ("run one two", UnknownArgument),
             ("plugin", DisplayHelpOnMissingArgumentOrSubcommand),
             ("plugin revoke", MissingRequiredArgument),

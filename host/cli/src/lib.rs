@@ -15,6 +15,8 @@ mod approver;
 mod arguments_block;
 mod commands;
 mod confirm;
+mod control;
+mod lasting;
 mod model;
 mod prompt;
 mod setup;

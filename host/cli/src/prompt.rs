@@ -18,7 +18,7 @@ const FIRST_BYTE: Duration = Duration::from_millis(300);
 /// How long a pipe that has given data may be silent.
 const SILENCE: Duration = Duration::from_secs(2);
 /// No model reads more, and a program that never stops writing must not fill the memory.
-const LARGEST: usize = 8 << 20;
+pub(crate) const LARGEST: usize = 8 << 20;
 
 /// What was read to the end.
 pub(crate) enum Input {
@@ -30,6 +30,13 @@ pub(crate) enum Input {
 pub(crate) enum Prompt {
     Parts { parts: Vec<Part>, notices: Vec<String> },
     Canceled,
+}
+
+impl Prompt {
+    /// Nothing is said.
+    pub(crate) fn nothing() -> Self {
+        Self::Parts { parts: Vec::new(), notices: Vec::new() }
+    }
 }
 
 /// Puts together the prompt of a run.

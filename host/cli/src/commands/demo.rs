@@ -121,7 +121,7 @@ pub(crate) async fn demo(arguments: DemoArguments, screen: SharedScreen) -> anyh
     if is_text {
         screen.lock().note(&format!("The task: {TASK}"));
     }
-    let code = drive::drive(Plan { agent, request, notices, sink, shown }).await?;
+    let code = drive::drive(Plan { agent, request, notices, sink, shown, said: None }).await?;
     screen.lock().note(&format!("\n{REAL_MODEL}"));
     Ok(code)
 }

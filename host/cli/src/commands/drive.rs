@@ -2,14 +2,15 @@
 
 use crate::{
     arguments::{OutputArguments, OutputFormat},
+    control::Said,
     exit,
     screen::SharedScreen,
     show::Sink,
 };
-use belljar_agent::{Agent, RunRequest, start};
-use belljar_types::{Event, EventKind, StopReason, Usage};
+use belljar_agent::{Agent, Run, RunRequest, start};
+use belljar_types::{Event, EventKind, Origin, Part, StopReason, Usage};
 use futures::StreamExt as _;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// A run that is ready to start.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Plan {
     pub(super) sink: Sink,
     /// Told the call whose approval was shown.
     pub(super) shown: watch::Sender<String>,
+    /// What another program says meanwhile.
+    pub(super) said: Option<mpsc::Receiver<Said>>,
 }
 
 /// Runs it to its end.
@@ -29,12 +32,23 @@ pub(super) struct Plan {
 ///
 /// The runtime went away under it, or standard output cannot be written.
 pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
-    let Plan { agent, request, notices, mut sink, shown } = plan;
+    let Plan { agent, request, notices, mut sink, shown, mut said } = plan;
     let mut run = start(agent, request);
     let mut numbers = Numbers::default();
     let mut notices = notices.into_iter();
     let mut failed = None;
-    while let Some(event) = run.next().await {
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = run.next() => event,
+            said = next_said(&mut said) => {
+                if let Some(notice) = follow(&run, said) {
+                    failed = failed.or(sink.show(&numbers.event(notice)).err());
+                }
+                continue;
+            }
+        };
+        let Some(event) = event else { break };
         let is_start = matches!(event.kind, EventKind::Start { .. });
         let approval = match &event.kind {
             EventKind::Approval { call_id, .. } => Some(call_id.clone()),
@@ -59,6 +73,33 @@ pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
     }
     let finished = run.finish().await?;
     failed.map_or_else(|| Ok(exit::of_stop(finished.reason)), exit::of_write_error)
+}
+
+/// The next thing that another program says; waits for ever where none speaks any more.
+async fn next_said(said: &mut Option<mpsc::Receiver<Said>>) -> Said {
+    if let Some(receiver) = said {
+        if let Some(next) = receiver.recv().await {
+            return next;
+        }
+        *said = None;
+    }
+    std::future::pending().await
+}
+
+/// Does what was said. What changes nothing is told.
+fn follow(run: &Run, said: Said) -> Option<EventKind> {
+    let message = match said {
+        Said::Cancel => {
+            run.cancel();
+            return None;
+        }
+        Said::User(text) => match run.steer(vec![Part::text(&text, Origin::Person)]) {
+            Ok(()) => return None,
+            Err(error) => format!("a message was not taken: {error}"),
+        },
+        Said::Nonsense(message) => message,
+    };
+    Some(EventKind::Notice { message })
 }
 
 /// Numbers events without gaps, those of the loop and the program's own.

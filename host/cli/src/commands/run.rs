@@ -3,37 +3,54 @@
 use super::drive::{self, Plan};
 use crate::{
     approver::TerminalApprover,
-    arguments::{OutputArguments, RunArguments},
-    exit, model,
-    prompt::{self, Prompt},
+    arguments::{InputFormat, OutputArguments, RunArguments, RunMode, SessionArguments},
+    control::{self, ControlApprover, Said},
+    exit::{self, Usage},
+    lasting::Lasting,
+    model,
+    prompt::{self, Input, Prompt},
     screen::SharedScreen,
     setup::{self, Grants, Opened, Opening},
     show::{ResultLines, Sink},
     signals,
     tty::Tty,
 };
+use anyhow::Context as _;
 use async_trait::async_trait;
-use belljar_agent::{Agent, RunRequest, Settings, SystemSource};
+use belljar_agent::{Agent, Restored, RunRequest, Settings, SystemSource, restore};
+use belljar_model::Recorder;
 use belljar_sandbox::Watching;
-use belljar_types::{Part, PermissionMode, SystemPrompt};
+use belljar_types::{Approver, Journal as _, Mode, Origin, Part, PermissionMode, SystemPrompt};
 use belljar_workspace::{
-    Clock, Config, Flags, GrantStore, Instructions, Places, PromptSource, SessionStore, Workspace,
+    Clock, Config, Flags, GrantStore, Hooks, Instructions, Places, PromptSource, SessionJournal,
+    SessionStore, Skills, Workspace,
 };
 use std::{
     io::{self, IsTerminal as _},
+    path::{Path, PathBuf},
     sync::Arc,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(arguments: RunArguments, screen: SharedScreen) -> anyhow::Result<u8> {
+    check(&arguments)?;
     let cancel = signals::cancel_on_signals()?;
-    let prompt = prompt::assemble(arguments.prompt.as_deref(), &cancel).await?;
-    let Prompt::Parts { parts, notices } = prompt else {
+    let workspace = setup::workspace(arguments.world.workspace.as_deref())?;
+    let asked = match arguments.input_format {
+        InputFormat::Text => Asked::from_text(&arguments, &cancel).await?,
+        InputFormat::StreamJson => {
+            let places = Places::from_env()?;
+            let store = GrantStore::new(&places, arguments.world.plugins.config.as_deref());
+            let lasting = Lasting::new(store, workspace.folder());
+            Asked::from_lines(&arguments, lasting, &cancel).await?
+        }
+    };
+    let Some(asked) = asked else {
         drive::canceled_early(&screen, &arguments.output);
         return Ok(exit::CANCELED);
     };
-    let preparing = prepare(&arguments, parts, notices, &screen, &cancel);
+    let preparing = prepare(&arguments, workspace, asked, &screen, &cancel);
     let prepared = tokio::select! {
         prepared = preparing => prepared,
         () = cancel.cancelled() => {
@@ -41,26 +58,192 @@ pub(crate) async fn run(arguments: RunArguments, screen: SharedScreen) -> anyhow
             return Ok(exit::CANCELED);
         }
     };
-    match prepared {
-        Ok(plan) => drive::drive(plan).await,
+    let (plan, recorder) = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => {
             drive::failed_early(&screen, &arguments.output, &error);
-            Err(error)
+            return Err(error);
         }
+    };
+    let code = drive::drive(plan).await?;
+    if let (Some(recorder), Some(file)) = (recorder, &arguments.record) {
+        let (turns, file) = (recorder.turns()?, file.display());
+        screen.lock().note(&format!("recorded {turns} turns: play them with `-m script/{file}`"));
     }
+    Ok(code)
+}
+
+/// What the options mean together.
+fn check(arguments: &RunArguments) -> anyhow::Result<()> {
+    let RunArguments { mode, plan, policy, prompt, .. } = arguments;
+    let usage = |message: &str| Err(Usage(message.to_owned()).into());
+    match (mode, plan) {
+        (RunMode::Do, None) => {
+            return usage("`--mode do` carries out a plan: name its file with `--plan`");
+        }
+        (RunMode::Chat | RunMode::Plan, Some(_)) => {
+            return usage("`--plan` goes with `--mode do`, which carries the plan out");
+        }
+        _ => {}
+    }
+    if *mode == RunMode::Plan
+        && policy.permission_mode.is_some_and(|mode| mode != PermissionMode::Plan)
+    {
+        return usage("`--mode plan` changes nothing, so its permission mode is `plan`");
+    }
+    let from_stdin = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    let takes_stdin = [
+        from_stdin(plan),
+        prompt.as_deref() == Some("-"),
+        arguments.input_format == InputFormat::StreamJson,
+    ];
+    if takes_stdin.into_iter().filter(|takes| *takes).count() > 1 {
+        return usage("standard input is one thing: the prompt, the plan or lines of JSON");
+    }
+    Ok(())
+}
+
+/// What the run is asked to do, and by whom questions are answered.
+struct Asked {
+    parts: Vec<Part>,
+    plan: Option<belljar_agent::Plan>,
+    notices: Vec<String>,
+    control: Option<(ControlApprover, mpsc::Receiver<Said>)>,
+}
+
+impl Asked {
+    /// Nothing where it was interrupted.
+    async fn from_text(
+        arguments: &RunArguments,
+        cancel: &CancellationToken,
+    ) -> anyhow::Result<Option<Self>> {
+        let plan = match &arguments.plan {
+            None => None,
+            Some(file) => match read_plan(file, cancel).await? {
+                Some(text) => Some(text),
+                None => return Ok(None),
+            },
+        };
+        let session = &arguments.session;
+        let may_be_silent = plan.is_some() || session.go_on || session.resume.is_some();
+        let prompt = match arguments.prompt.as_deref() {
+            None | Some("") if may_be_silent => Prompt::nothing(),
+            prompt => prompt::assemble(prompt, cancel).await?,
+        };
+        let Prompt::Parts { parts, notices } = prompt else { return Ok(None) };
+        let task = arguments.prompt.clone().unwrap_or_else(|| "Carry out the plan.".to_owned());
+        let plan = plan.map(|text| belljar_agent::Plan { task, text });
+        Ok(Some(Self { parts, plan, notices, control: None }))
+    }
+
+    /// The prompt is the argument, else the first message of the other program.
+    async fn from_lines(
+        arguments: &RunArguments,
+        lasting: Lasting,
+        cancel: &CancellationToken,
+    ) -> anyhow::Result<Option<Self>> {
+        let (approver, mut said) = control::listen(lasting);
+        let mut notices = Vec::new();
+        let mut text = arguments.prompt.clone().filter(|text| !text.trim().is_empty());
+        while text.is_none() {
+            let next = tokio::select! {
+                next = said.recv() => next,
+                () = cancel.cancelled() => return Ok(None),
+            };
+            match next {
+                Some(Said::User(said)) => text = Some(said).filter(|text| !text.trim().is_empty()),
+                Some(Said::Cancel) => return Ok(None),
+                Some(Said::Nonsense(message)) => notices.push(message),
+                None => {
+                    let mut message = "standard input ended without a prompt: send a line \
+                                       {\"type\":\"user\",\"text\":…}"
+                        .to_owned();
+                    for notice in notices {
+                        message.push_str(&format!("\n{notice}"));
+                    }
+                    return Err(Usage(message).into());
+                }
+            }
+        }
+        let plan = match &arguments.plan {
+            None => None,
+            Some(file) => match read_plan(file, cancel).await? {
+                Some(plan) => Some(plan),
+                None => return Ok(None),
+            },
+        };
+        let task = text.clone().unwrap_or_default();
+        let parts = text.map(|text| Part::text(&text, Origin::Person)).into_iter().collect();
+        let plan = plan.map(|text| belljar_agent::Plan { task, text });
+        Ok(Some(Self { parts, plan, notices, control: Some((approver, said)) }))
+    }
+}
+
+/// The text of a plan; nothing where it was interrupted.
+async fn read_plan(file: &Path, cancel: &CancellationToken) -> anyhow::Result<Option<String>> {
+    let text = if file == Path::new("-") {
+        match prompt::read_all(cancel).await? {
+            Input::Text(text) => text,
+            Input::Canceled => return Ok(None),
+        }
+    } else {
+        std::fs::read_to_string(file)
+            .with_context(|| format!("the plan `{}` cannot be read", file.display()))?
+    };
+    if text.trim().is_empty() {
+        return Err(Usage("the plan is empty".to_owned()).into());
+    }
+    Ok(Some(text))
+}
+
+/// The session that is written to, and what it holds already.
+fn session(
+    arguments: &SessionArguments,
+    places: &Places,
+    workspace: &Workspace,
+    clock: &Clock,
+    notices: &mut Vec<String>,
+) -> anyhow::Result<(SessionJournal, Restored)> {
+    let store = SessionStore::open(places)?;
+    let id = match arguments {
+        SessionArguments { resume: Some(id), .. } => id.clone(),
+        SessionArguments { go_on: true, .. } => {
+            let list = store.of_workspace(workspace.folder())?;
+            notices.extend(list.notices);
+            let last = list.sessions.into_iter().next();
+            last.map(|session| session.id).context(
+                "there is no session of this folder to go on with: start one without `--continue`",
+            )?
+        }
+        SessionArguments { .. } => {
+            return Ok((store.create(workspace.folder(), clock)?, Restored::default()));
+        }
+    };
+    let (journal, loaded) = store.resume(&id)?;
+    notices.extend(loaded.notices);
+    if let Some(header) = &loaded.header {
+        let here = workspace.folder().to_string_lossy();
+        anyhow::ensure!(
+            header.workspace == here,
+            "the session `{id}` belongs to the folder `{}`: go on with it there, with \
+             `--workspace`",
+            header.workspace
+        );
+    }
+    Ok((journal, restore(loaded.records)))
 }
 
 /// Wires everything that the run needs, the cheapest first, so that a mistake is told at once.
 async fn prepare(
     arguments: &RunArguments,
-    prompt: Vec<Part>,
-    mut notices: Vec<String>,
+    workspace: Workspace,
+    asked: Asked,
     screen: &SharedScreen,
     cancel: &CancellationToken,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<(Plan, Option<Recorder>)> {
     let RunArguments { world, policy, output, .. } = arguments;
+    let Asked { parts, plan, mut notices, control } = asked;
     let places = Places::from_env()?;
-    let workspace = setup::workspace(world.workspace.as_deref())?;
     let flags = Flags {
         model: arguments.model.clone(),
         max_turns: arguments.max_turns,
@@ -75,7 +258,18 @@ async fn prepare(
     let grants = Grants::new(&config, &policy.grants, &workspace)?;
     let chosen = model::choose(&config).await?;
     notices.extend(chosen.notice);
-    let mode = permission_mode(&config, screen);
+    let recorder = arguments.record.as_ref().map(Recorder::create).transpose()?;
+    let model = match &recorder {
+        Some(recorder) => recorder.record(chosen.model),
+        None => chosen.model,
+    };
+    let mode = match arguments.mode {
+        RunMode::Plan => PermissionMode::Plan,
+        RunMode::Chat | RunMode::Do => {
+            let is_asked = control.is_some() || has_person(screen);
+            permission_mode(&config, is_asked)
+        }
+    };
     let opening = Opening {
         places: &places,
         workspace: &workspace,
@@ -91,26 +285,53 @@ async fn prepare(
     notices.extend(setup::withheld_notice(&sandbox, mode));
     let instructions = Instructions::read(&workspace);
     notices.extend(instructions.notices.iter().cloned());
+    let skills = Skills::read(&places, loaded.workspace_skills.as_deref());
+    notices.extend(skills.notices().iter().cloned());
     let clock = Clock::system();
-    let journal = SessionStore::open(&places)?.create(workspace.folder(), &clock)?;
+    let (journal, restored) =
+        session(&arguments.session, &places, &workspace, &clock, &mut notices)?;
 
-    let full_name = format!("{}/{}", chosen.model.provider(), chosen.model.name());
-    let system = PromptSource::new(workspace.clone(), &instructions, full_name, clock);
+    let full_name = format!("{}/{}", model.provider(), model.name());
+    let system =
+        PromptSource::new(workspace.clone(), &instructions, full_name, clock).with_skills(&skills);
+    let hooks = Hooks::new(config.hooks.clone(), workspace.folder(), journal.session(), |name| {
+        std::env::var_os(name)
+    });
     let (shown, sees) = watch::channel(String::new());
+    let (approver, said): (Arc<dyn Approver>, _) = match control {
+        Some((approver, said)) => (Arc::new(approver), Some(said)),
+        None => {
+            let lasting = Lasting::new(GrantStore::new(&places, file), workspace.folder());
+            let approver = TerminalApprover::new(terminal(screen), screen.clone(), sees);
+            (Arc::new(approver.writing_to(lasting)), None)
+        }
+    };
     let agent = Agent {
-        model: Some(chosen.model),
+        model: Some(model),
         toolbox: Arc::new(sandbox.clone()),
-        approver: Arc::new(
-            TerminalApprover::new(terminal(screen), screen.clone(), sees)
-                .writing_to(GrantStore::new(&places, file), workspace.folder()),
-        ),
+        approver,
         journal: Arc::new(journal),
         settings: settings(&config),
     };
-    let request = request(mode, &workspace, prompt, System(system), cancel);
+    let has_skills = skills.catalog().next().is_some();
+    let request = RunRequest {
+        mode: match arguments.mode {
+            RunMode::Chat => Mode::Chat,
+            RunMode::Plan => Mode::Plan,
+            RunMode::Do => Mode::Do,
+        },
+        plan,
+        hooks: Some(Arc::new(hooks)),
+        skills: has_skills.then(|| Arc::new(skills) as _),
+        permission_mode: mode,
+        workspace: workspace.folder().display().to_string(),
+        system: Arc::new(System(system)),
+        cancel: cancel.clone(),
+        ..RunRequest::resuming(restored, parts)
+    };
     let lines = if output.talk.verbose { ResultLines(40) } else { ResultLines(3) };
     let sink = sink(screen, output, lines);
-    Ok(Plan { agent, request, notices, sink, shown })
+    Ok((Plan { agent, request, notices, sink, shown, said }, recorder))
 }
 
 /// The sink of a run.
@@ -146,9 +367,8 @@ pub(super) fn terminal(screen: &SharedScreen) -> Option<Tty> {
 }
 
 /// What is set, or what suits whether somebody can be asked.
-fn permission_mode(config: &Config, screen: &SharedScreen) -> PermissionMode {
-    let default =
-        if has_person(screen) { PermissionMode::Default } else { PermissionMode::DontAsk };
+fn permission_mode(config: &Config, is_asked: bool) -> PermissionMode {
+    let default = if is_asked { PermissionMode::Default } else { PermissionMode::DontAsk };
     setup::permission_mode(config, default)
 }
 

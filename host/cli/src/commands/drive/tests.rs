@@ -66,6 +66,7 @@ fn plan(screen: SharedScreen, format: OutputFormat) -> Plan {
         notices: vec!["first".to_owned(), "second".to_owned()],
         sink: Sink::new(screen, &output(format), ResultLines(3)),
         shown: watch::channel(String::new()).0,
+        said: None,
     }
 }
 
