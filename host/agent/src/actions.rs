@@ -225,13 +225,17 @@ impl Driver {
             return Vec::new();
         }
         let found = &self.offered.found;
-        listed.sort_by_key(|tool| (!found.contains(&tool.name), tool.name.contains("__")));
+        listed.sort_by_key(|tool| tool.name.contains("__"));
         let (stay, deferred) = std::mem::take(listed).into_iter().partition(|tool| {
+            // What was asked for costs the others nothing, so that the list is stable.
+            if found.contains(&tool.name) {
+                return true;
+            }
             let price = estimate::tool(tool);
-            let stays = found.contains(&tool.name) || price <= left;
-            // The first that does not fit defers the rest of its kind, so that the list is stable.
-            left = if stays { left.saturating_sub(price) } else { 0 };
-            stays
+            let fits = price <= left;
+            // The first that does not fit defers the rest.
+            left = if fits { left - price } else { 0 };
+            fits
         });
         *listed = stay;
         deferred

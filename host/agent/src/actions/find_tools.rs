@@ -46,7 +46,7 @@ fn score(tool: &ToolDefinition, query: &str) -> usize {
     query
         .to_lowercase()
         .split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
+        .filter(|word| word.chars().nth(1).is_some())
         .map(|word| 3 * usize::from(name.contains(word)) + usize::from(about.contains(word)))
         .sum()
 }

@@ -5,11 +5,22 @@
 
 mod support;
 
+mod actions;
 mod approvals;
 mod back_pressure;
 mod calls;
 mod cancels;
+mod hooks;
+mod memory;
+mod parallel;
 mod properties;
+mod repetitions;
+mod requests;
+mod resuming;
 mod retries;
+mod room;
 mod rounds;
 mod sessions;
+mod steering;
+mod subagents;
+mod tool_retries;

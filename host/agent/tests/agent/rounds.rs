@@ -156,6 +156,37 @@ async fn the_limit_of_rounds_is_looked_at_before_each_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_so_set_the_model_answers_once_more_without_calls() {
+    let turns = vec![
+        vec![text("one"), call("c1", "read", ""), done()],
+        vec![text("That is all."), call("c2", "write", ""), done()],
+    ];
+    let stage = Stage::new(turns).settings(|settings| {
+        settings.max_turns = 1;
+        settings.last_answer = true;
+    });
+    let played = stage.play().await;
+    assert_eq!(
+        crate::support::lines(&played.events)[7..],
+        [
+            "2 round_start",
+            "2 text_delta \"That is all.\"",
+            "2 assistant_text \"That is all.\"",
+            "2 stop MaxIterations \"the limit of 1 rounds is reached; raise it with \
+             `--max-turns N`\" turns=2 ms=0 usage=0/0 result=\"That is all.\" denials=0 s1",
+        ]
+    );
+    assert_eq!(stage.toolbox.ran(), ["c1"]);
+    assert_eq!(
+        conversation_lines(&played.finished.conversation).last().unwrap(),
+        "assistant \"That is all.\""
+    );
+    let requests = stage.model.requests();
+    assert_eq!(requests[0].reminders, Vec::<String>::new());
+    assert!(requests[1].reminders[0].starts_with("You have no rounds left."));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_empty_answer_completes_with_a_notice() {
     for turn in [vec![done()], vec![text(" \n"), done()], vec![reasoning("hm"), done()]] {
         let stage = Stage::new(vec![turn]);

@@ -44,6 +44,7 @@ impl Stage {
             journal: Arc::new(MemoryJournal::default()),
             settings: Settings {
                 model_retry: RetryPolicy { jitter: Jitter::Off, ..RetryPolicy::for_models() },
+                tool_retry: RetryPolicy { jitter: Jitter::Off, ..RetryPolicy::for_tools() },
                 ..Settings::default()
             },
             request: RunRequest {
@@ -55,6 +56,22 @@ impl Stage {
 
     pub(crate) fn asked(mut self, answers: Vec<Asked>) -> Self {
         self.approver = Arc::new(ScriptedApprover::new(answers));
+        self
+    }
+
+    pub(crate) fn tools(mut self, names: &[&str]) -> Self {
+        self.toolbox = Arc::new(ScriptedToolbox::with_tools(names));
+        self
+    }
+
+    /// A model of that window, which plays these turns.
+    pub(crate) fn window(mut self, tokens: u64, turns: Vec<Turn>) -> Self {
+        self.model = Arc::new(ScriptedModel::new(turns).with_window(tokens));
+        self
+    }
+
+    pub(crate) fn request(mut self, change: impl FnOnce(&mut RunRequest)) -> Self {
+        change(&mut self.request);
         self
     }
 

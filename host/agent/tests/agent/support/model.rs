@@ -77,11 +77,16 @@ pub(crate) struct ScriptedModel {
     turns: Mutex<VecDeque<Turn>>,
     requests: Mutex<Vec<ModelRequest>>,
     yielded: Arc<AtomicUsize>,
+    window: Option<u64>,
 }
 
 impl ScriptedModel {
     pub(crate) fn new(turns: Vec<Turn>) -> Self {
         Self { turns: Mutex::new(turns.into()), ..Self::default() }
+    }
+
+    pub(crate) fn with_window(self, tokens: u64) -> Self {
+        Self { window: Some(tokens), ..self }
     }
 
     pub(crate) fn requests(&self) -> Vec<ModelRequest> {
@@ -101,6 +106,10 @@ impl Model for ScriptedModel {
 
     fn provider(&self) -> &str {
         "p"
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.window
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

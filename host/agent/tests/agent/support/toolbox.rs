@@ -16,6 +16,16 @@
 //! | `flood` | allow | shows 1000 updates at once |
 //! | `broken` | allow | panics when it runs |
 //! | `cracked` | allow | panics when it is prepared |
+//!
+//! Others are there where a test asks for them:
+//!
+//! | tool | decision | what it does |
+//! | --- | --- | --- |
+//! | `flaky` | allow | is unavailable `times` times (2), asking for `after` ms, then as `read` |
+//! | `flaky_idempotent` | allow, idempotent | as `flaky` |
+//! | `flaky_read` | allow, read-only | as `flaky` |
+//! | `big__…` | allow, read-only | as `read`, with 400 characters of description |
+//! | any other | allow, read-only | as `read` |
 
 use async_trait::async_trait;
 use belljar_types::{
@@ -24,7 +34,7 @@ use belljar_types::{
     ToolDefinition, ToolError, ToolErrorKind, ToolOutput, ToolSource, Toolbox,
 };
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -50,6 +60,8 @@ const NAMES: [&str; 13] = [
 pub(crate) struct ScriptedToolbox {
     ran: Arc<Mutex<Vec<String>>>,
     news: Mutex<VecDeque<Vec<String>>>,
+    extra: Vec<String>,
+    attempts: Arc<Mutex<HashMap<String, u64>>>,
 }
 
 impl ScriptedToolbox {
@@ -57,6 +69,16 @@ impl ScriptedToolbox {
     pub(crate) fn with_news(news: &[&[&str]]) -> Self {
         let lists = news.iter().map(|list| list.iter().map(|text| (*text).to_owned()).collect());
         Self { news: Mutex::new(lists.collect()), ..Self::default() }
+    }
+
+    /// Has other tools too.
+    pub(crate) fn with_tools(names: &[&str]) -> Self {
+        let extra = names.iter().map(|name| (*name).to_owned()).collect();
+        Self { extra, ..Self::default() }
+    }
+
+    fn names(&self) -> BTreeSet<&str> {
+        NAMES.into_iter().chain(self.extra.iter().map(String::as_str)).collect()
     }
 
     /// The ids of the calls that got past their decision, in order.
@@ -74,7 +96,7 @@ impl Toolbox for ScriptedToolbox {
     }
 
     fn tools(&self) -> Arc<[ToolDefinition]> {
-        NAMES.iter().map(|name| definition(name)).collect()
+        self.names().into_iter().map(definition).collect()
     }
 
     fn prepare(&self, call: &ToolCall) -> Result<Box<dyn PreparedCall>, ToolError> {
@@ -85,7 +107,7 @@ impl Toolbox for ScriptedToolbox {
         if name == "cracked" {
             panic!("the catalog is broken");
         }
-        if !NAMES.contains(&name) {
+        if !self.names().contains(name) {
             let message = format!("there is no tool `{name}`");
             return Err(ToolError::new(ToolErrorKind::UnknownTool, message));
         }
@@ -109,6 +131,7 @@ impl Toolbox for ScriptedToolbox {
             decision,
             call: call.clone(),
             ran: self.ran.clone(),
+            attempts: self.attempts.clone(),
         }))
     }
 }
@@ -119,10 +142,15 @@ fn definition(name: &str) -> ToolDefinition {
         tool: name.into(),
         source: ToolSource { plugin: "box".into(), digest: "sha256:0".into() },
         title: None,
-        description: String::new(),
+        description: if name.starts_with("big__") { "words ".repeat(70) } else { String::new() },
         input_schema: Arc::new(serde_json::json!({"type": "object"})),
         output_schema: None,
-        hints: Hints { read_only: name.ends_with("read"), ..Hints::default() },
+        hints: Hints {
+            read_only: name.ends_with("read")
+                || !(NAMES.contains(&name) || name.starts_with("flaky")),
+            idempotent: name.ends_with("idempotent"),
+            ..Hints::default()
+        },
     }
 }
 
@@ -131,6 +159,7 @@ struct ScriptedCall {
     decision: Decision,
     call: ToolCall,
     ran: Arc<Mutex<Vec<String>>>,
+    attempts: Arc<Mutex<HashMap<String, u64>>>,
 }
 
 #[async_trait]
@@ -201,6 +230,7 @@ impl ScriptedCall {
         let canceled = || Err(ToolError::new(ToolErrorKind::Canceled, "cancelled in the box"));
         let second = Duration::from_secs(1);
         match self.call.tool.as_str() {
+            "flaky" | "flaky_idempotent" | "flaky_read" => self.fail_at_first()?,
             "failing" => return Err(ToolError::new(ToolErrorKind::Failed, "it cannot be done")),
             "broken" => panic!("the box is broken"),
             "slow" | "slow_read" => tokio::select! {
@@ -233,6 +263,23 @@ impl ScriptedCall {
             Arguments::Text(text) => panic!("`{text}` must never run"),
         };
         Ok(ToolOutput::text(arguments))
+    }
+
+    fn fail_at_first(&self) -> Result<(), ToolError> {
+        let argument = |name: &str| match &self.call.arguments {
+            Arguments::Object(map) => map.get(name).and_then(serde_json::Value::as_u64),
+            Arguments::Text(_) => None,
+        };
+        let mut attempts = self.attempts.lock().unwrap();
+        let count = attempts.entry(self.call.id.clone()).or_default();
+        *count += 1;
+        if *count > argument("times").unwrap_or(2) {
+            return Ok(());
+        }
+        Err(ToolError {
+            retry_after_ms: argument("after"),
+            ..ToolError::new(ToolErrorKind::Unavailable, format!("not now ({count})"))
+        })
     }
 
     fn receipt(&self, error: Option<ToolErrorKind>) -> Receipt {
