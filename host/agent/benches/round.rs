@@ -1,7 +1,10 @@
 //! What the loop itself costs in a round, with a model and tools that cost nothing, as the
-//! conversation grows.
+//! conversation grows: the time from one request to the next, in which an answer with a call is
+//! taken, the call runs, and the next request is made. It must not grow with the conversation.
+//!
+//! What a run costs once, reading through its conversation when it begins, is beside it.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests panic as tests do")]
+#![expect(clippy::unwrap_used, reason = "the helpers of benches panic as tests do")]
 
 #[path = "../tests/agent/support/journal.rs"]
 #[expect(dead_code, reason = "shared with the tests")]
@@ -17,19 +20,22 @@ use belljar_types::{
     Conversation, FinishReason, Message, Model, ModelEvent, ModelRequest, ModelStream, Origin,
     Part, StopReason, ToolCall, UserMessage,
 };
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use futures::{StreamExt, stream};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 use tokio::runtime::Runtime;
 
-const ROUNDS: u64 = 10;
+const MESSAGES: [usize; 3] = [10, 1_000, 10_000];
 
-/// Calls a tool in every round but each tenth, in which it answers.
-#[derive(Debug, Default)]
-struct Calling(AtomicU64);
+/// Calls a tool in so many rounds, each time with other arguments, then answers.
+#[derive(Debug)]
+struct Calling {
+    rounds: usize,
+    asked: Mutex<Vec<Instant>>,
+}
 
 impl Model for Calling {
     fn name(&self) -> &str {
@@ -40,15 +46,21 @@ impl Model for Calling {
         "bench"
     }
 
+    fn context_window(&self) -> Option<u64> {
+        Some(10_000_000)
+    }
+
     fn stream(&self, _: ModelRequest) -> ModelStream {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        let event = if number % ROUNDS == ROUNDS - 1 {
+        let mut asked = self.asked.lock().unwrap();
+        asked.push(Instant::now());
+        let number = asked.len();
+        let event = if number > self.rounds {
             ModelEvent::Text("all is read".to_owned())
         } else {
             ModelEvent::ToolCall(ToolCall {
                 id: format!("call{number}"),
                 tool: "read".to_owned(),
-                arguments: Arguments::parse(r#"{"path": "README.md"}"#),
+                arguments: Arguments::parse(&format!("{{\"path\": \"file{number}\"}}")),
             })
         };
         stream::iter([Ok(event), Ok(ModelEvent::Done(FinishReason::Stop))]).boxed()
@@ -81,38 +93,60 @@ fn conversation(messages: usize) -> Conversation {
             cut: false,
         }));
     }
+    conversation.check().unwrap();
     conversation
+}
+
+/// When the model was asked in a run of so many calls behind that conversation.
+async fn run(conversation: &Conversation, rounds: usize) -> Vec<Instant> {
+    let model = Arc::new(Calling { rounds, asked: Mutex::default() });
+    let agent = Agent {
+        model: Some(model.clone()),
+        toolbox: Arc::new(toolbox::ScriptedToolbox::default()),
+        approver: Arc::new(Nobody),
+        journal: Arc::new(journal::MemoryJournal::default()),
+        settings: Settings { max_turns: u32::MAX, ..Settings::default() },
+    };
+    let conversation = conversation.clone();
+    let request = RunRequest { conversation, ..RunRequest::new(vec![text("read it")]) };
+    let mut run = start(agent, request);
+    while run.next().await.is_some() {}
+    assert_eq!(run.finish().await.unwrap().reason, StopReason::Completed);
+    std::mem::take(&mut *model.asked.lock().unwrap())
 }
 
 fn rounds(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
-    let mut group = criterion.benchmark_group("rounds of the loop");
-    group.throughput(Throughput::Elements(ROUNDS));
-    let agent = Agent {
-        model: Some(Arc::new(Calling::default())),
-        toolbox: Arc::new(toolbox::ScriptedToolbox::default()),
-        approver: Arc::new(Nobody),
-        journal: Arc::new(journal::MemoryJournal::default()),
-        settings: Settings { max_turns: 100, ..Settings::default() },
-    };
-    for messages in [0, 1_000, 10_000] {
+    let mut group = criterion.benchmark_group("a round of the loop");
+    for messages in MESSAGES {
         let conversation = conversation(messages);
-        conversation.check().unwrap();
-        group.bench_function(format!("{ROUNDS} after {messages} messages"), |bencher| {
+        group.bench_function(format!("behind {messages} messages"), |bencher| {
+            bencher.iter_custom(|count| {
+                // A run has at most so many rounds, so that its own do not add up.
+                let mut left = usize::try_from(count).unwrap();
+                let mut spent = Duration::ZERO;
+                while left > 0 {
+                    let rounds = left.min(50);
+                    let asked = runtime.block_on(run(&conversation, rounds));
+                    spent += *asked.last().unwrap() - asked[0];
+                    left -= rounds;
+                }
+                spent
+            });
+        });
+    }
+    group.finish();
+}
+
+fn beginnings(criterion: &mut Criterion) {
+    let runtime = Runtime::new().unwrap();
+    let mut group = criterion.benchmark_group("a run of one round");
+    for messages in MESSAGES {
+        let conversation = conversation(messages);
+        group.bench_function(format!("behind {messages} messages"), |bencher| {
             bencher.iter_batched(
-                || RunRequest {
-                    conversation: conversation.clone(),
-                    ..RunRequest::new(vec![text("read it")])
-                },
-                |request| {
-                    runtime.block_on(async {
-                        let mut run = start(agent.clone(), request);
-                        while run.next().await.is_some() {}
-                        let finished = run.finish().await.unwrap();
-                        assert_eq!(finished.reason, StopReason::Completed);
-                        finished
-                    })
-                },
+                || (),
+                |()| runtime.block_on(run(&conversation, 0)),
                 BatchSize::SmallInput,
             );
         });
@@ -120,5 +154,5 @@ fn rounds(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rounds);
+criterion_group!(benches, rounds, beginnings);
 criterion_main!(benches);

@@ -120,6 +120,10 @@ impl Driver {
     /// A result could not be written to the session; they are all in the conversation all the
     /// same.
     pub(crate) async fn settle_open_calls(&mut self, reason: StopReason) -> Result<(), Stop> {
+        if !self.recorded {
+            self.settle_unrecorded();
+            return Ok(());
+        }
         let mut settled = Ok(());
         while let Some(open) = self.open.front() {
             let result = interrupted(&open.call, cause(reason), open.progress);
@@ -130,6 +134,20 @@ impl Driver {
             }
         }
         settled
+    }
+
+    /// A run that never began leaves the session as it is: the calls that it would have gone on
+    /// with stay open there, and get a result in the conversation alone.
+    fn settle_unrecorded(&mut self) {
+        let Ok(open) = self.conversation.open_calls() else { return };
+        let open: Vec<_> = open.into_iter().cloned().collect();
+        for call in open {
+            let started =
+                self.request.pending.iter().any(|one| one.started && one.call.id == call.id);
+            let progress = if started { Progress::Started } else { Progress::NotStarted };
+            let result = interrupted(&call, "the session broke off", progress);
+            self.push(Arc::new(Message::Tool(ToolMessage { result })));
+        }
     }
 
     /// Whether the call behind a batch may run at the same time.

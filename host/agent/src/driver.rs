@@ -188,7 +188,7 @@ impl Driver {
         self.events.set_iteration(self.round);
         self.events.emit(EventKind::RoundStart).await;
         while let Some(parts) = self.steering.next() {
-            self.append_said(parts, /* is_prompt */ false).await?;
+            self.append_steered(parts).await?;
         }
         self.hook_pre_round().await?;
         self.tell_news().await;
@@ -334,23 +334,28 @@ impl Driver {
         Ok(())
     }
 
-    /// Appends what a person said, unless a hook refuses it.
-    pub(crate) async fn append_said(
-        &mut self,
-        parts: Vec<Part>,
-        is_prompt: bool,
-    ) -> Result<(), Stop> {
-        if let Some(reason) = self.hook_user_prompt(&parts).await? {
-            if is_prompt {
-                return Err(Stop::new(
-                    StopReason::Ended,
-                    format!("a hook refused the prompt: {reason}"),
-                ));
+    /// Appends what a person said while the run was busy, unless a hook refuses it.
+    async fn append_steered(&mut self, parts: Vec<Part>) -> Result<(), Stop> {
+        match self.hook_user_prompt(&parts).await {
+            Ok(None) => self.append_said(parts).await,
+            Ok(Some(reason)) => {
+                self.notice(format!("a hook refused the message: {reason}")).await;
+                Ok(())
             }
-            self.notice(format!("a hook refused the message: {reason}")).await;
-            return Ok(());
+            Err(stop) => {
+                // It was not read: it is kept with those behind it.
+                self.steering.put_back(parts);
+                Err(stop)
+            }
         }
-        self.append(Message::User(UserMessage { parts })).await
+    }
+
+    /// Appends what a person said; to the conversation also where it cannot be written.
+    pub(crate) async fn append_said(&mut self, parts: Vec<Part>) -> Result<(), Stop> {
+        let message = Arc::new(Message::User(UserMessage { parts }));
+        let written = self.session.append(Record::Message { message: message.clone() }).await;
+        self.push(message);
+        Ok(written?)
     }
 
     /// Writes a message to the session, then to the conversation.

@@ -23,6 +23,7 @@ impl Driver {
             })
             .await?;
         self.recorded = true;
+        self.open = self.request.pending.drain(..).map(OpenCall::resumed).collect();
         self.events
             .emit(EventKind::Start {
                 session: self.session.id().to_owned(),
@@ -38,7 +39,6 @@ impl Driver {
         }
         self.hook_session_start(&model).await?;
         self.load_active_skills().await?;
-        self.open = self.request.pending.drain(..).map(OpenCall::resumed).collect();
         self.run_calls().await?;
         self.add_prompt().await
     }
@@ -103,7 +103,11 @@ impl Driver {
             parts.retain(says_something);
         }
         if !parts.is_empty() {
-            return self.append_said(parts, /* is_prompt */ true).await;
+            if let Some(reason) = self.hook_user_prompt(&parts).await? {
+                let message = format!("a hook refused the prompt: {reason}");
+                return Err(Stop::new(StopReason::Ended, message));
+            }
+            return self.append_said(parts).await;
         }
         if self.conversation.messages().is_empty() {
             return Err(Stop::failed(

@@ -45,6 +45,11 @@ impl Steering {
         self.lock().messages.pop_front()
     }
 
+    /// Puts a message back that was taken out and not read.
+    pub(crate) fn put_back(&self, parts: Vec<Part>) {
+        self.lock().messages.push_front(parts);
+    }
+
     pub(crate) fn waiting(&self) -> usize {
         self.lock().messages.len()
     }

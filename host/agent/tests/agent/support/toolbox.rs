@@ -58,7 +58,7 @@ const NAMES: [&str; 13] = [
 
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedToolbox {
-    ran: Arc<Mutex<Vec<String>>>,
+    ran: Arc<Mutex<Vec<(String, String)>>>,
     news: Mutex<VecDeque<Vec<String>>>,
     extra: Vec<String>,
     attempts: Arc<Mutex<HashMap<String, u64>>>,
@@ -83,6 +83,11 @@ impl ScriptedToolbox {
 
     /// The ids of the calls that got past their decision, in order.
     pub(crate) fn ran(&self) -> Vec<String> {
+        self.ran_with_tools().into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// The same, with the names of their tools.
+    pub(crate) fn ran_with_tools(&self) -> Vec<(String, String)> {
         self.ran.lock().unwrap().clone()
     }
 }
@@ -158,7 +163,7 @@ struct ScriptedCall {
     definition: ToolDefinition,
     decision: Decision,
     call: ToolCall,
-    ran: Arc<Mutex<Vec<String>>>,
+    ran: Arc<Mutex<Vec<(String, String)>>>,
     attempts: Arc<Mutex<HashMap<String, u64>>>,
 }
 
@@ -211,7 +216,7 @@ impl PreparedCall for ScriptedCall {
                 receipt: None,
             };
         }
-        self.ran.lock().unwrap().push(self.call.id.clone());
+        self.ran.lock().unwrap().push((self.call.id.clone(), self.call.tool.clone()));
         let outcome = self.act(&observer, &cancel).await;
         CallReport {
             origin: Origin::Plugin { plugin: "box".into(), digest: "sha256:0".into() },
