@@ -19,6 +19,9 @@ use std::{collections::BTreeSet, sync::Arc};
 /// The name under which the loop's own tools appear where a plugin's would.
 const SOURCE: &str = "belljar";
 
+/// Edits that make a name another one that was probably meant.
+const NEAR: usize = 3;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     AskPerson,
@@ -55,6 +58,16 @@ pub(crate) struct Offered {
 impl Offered {
     pub(crate) fn action(&self, tool: &str) -> Option<Action> {
         self.actions.iter().copied().find(|action| action.name() == tool)
+    }
+
+    /// The name of an action that was probably meant.
+    pub(crate) fn near(&self, tool: &str) -> Option<&'static str> {
+        self.actions
+            .iter()
+            .map(|action| (strsim::levenshtein(action.name(), tool), action.name()))
+            .min()
+            .filter(|(distance, _)| *distance <= NEAR)
+            .map(|(_, name)| name)
     }
 
     /// Offers tools from the next round on.

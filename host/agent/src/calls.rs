@@ -13,7 +13,7 @@ pub(crate) use words::{by_host, interrupted};
 
 use crate::{actions::Action, driver::Driver, panics, stop::Stop};
 use belljar_types::{
-    ApprovalAnswer, Arguments, EventKind, Message, Mode, PendingCall, PreparedCall, Receipt,
+    ApprovalAnswer, Arguments, EventKind, HookPoint, Message, Mode, PendingCall, PreparedCall, Receipt,
     Record, StopReason, ToolCall, ToolError, ToolErrorKind, ToolMessage, ToolResult,
 };
 use std::sync::Arc;
@@ -186,7 +186,7 @@ impl Driver {
                 }
             });
         }
-        let prepared = self.prepare(&call);
+        let prepared = self.prepare(&call).map_err(|error| self.name_near(&call, error));
         let plugin = match &prepared {
             Ok(prepared) => Some(prepared.definition().source.plugin.clone()),
             Err(_) => self.plugin_of(&call.tool),
@@ -259,6 +259,17 @@ impl Driver {
         })
     }
 
+    /// The toolbox names its own tools that are near to an unknown one; the loop has some too.
+    fn name_near(&self, call: &ToolCall, error: ToolError) -> ToolError {
+        match self.offered.near(&call.tool) {
+            Some(near) if error.kind == ToolErrorKind::UnknownTool => {
+                let message = format!("{}; did you mean `{near}`?", error.message);
+                ToolError { message, ..error }
+            }
+            _ => error,
+        }
+    }
+
     /// Tells the reader of an open call, once.
     async fn announce(&mut self, index: usize, plugin: Option<Arc<str>>) {
         if let Some(open) = self.open.get_mut(index)
@@ -289,7 +300,9 @@ impl Driver {
         result: ToolResult,
         receipt: Option<Receipt>,
     ) -> Result<(), Stop> {
-        if self.cancel.is_cancelled() {
+        let hooks = self.request.hooks.as_ref();
+        let has_hooks = hooks.is_some_and(|hooks| hooks.has(HookPoint::PostTool));
+        if !has_hooks || self.cancel.is_cancelled() {
             return self.close_call(result, receipt).await;
         }
         self.close_call(result.clone(), receipt.clone()).await?;

@@ -123,9 +123,6 @@ impl Driver {
         result: &ToolResult,
         receipt: Option<&Receipt>,
     ) -> Result<(), Stop> {
-        if self.request.hooks.as_ref().is_none_or(|hooks| !hooks.has(HookPoint::PostTool)) {
-            return Ok(());
-        }
         let input = input([("result", json!(result)), ("receipt", json!(receipt))]);
         if let Some(reason) = self.hook(HookPoint::PostTool, input).await?.blocked {
             let call = &result.call_id;

@@ -13,8 +13,9 @@ use belljar_types::{EventKind, Mode, Model, Origin, Part, Record, StopReason};
 impl Driver {
     pub(crate) async fn open_run(&mut self, model: &dyn Model) -> Result<(), Stop> {
         self.check_request()?;
-        let model = full_name(model);
+        self.look_at_window(model);
         self.refresh_tools();
+        let model = full_name(model);
         self.session
             .append(Record::RunStarted {
                 model: model.clone(),

@@ -5,7 +5,7 @@
 //! kind, since its words may hold times.
 
 use crate::{Repetition, canonical};
-use belljar_types::{ToolCall, ToolResult};
+use belljar_types::{Content, ToolCall, ToolResult};
 use std::{
     collections::VecDeque,
     hash::{DefaultHasher, Hash, Hasher},
@@ -114,14 +114,21 @@ fn key(call: &ToolCall, result: &ToolResult) -> u64 {
     canonical::arguments(&call.arguments).hash(&mut hasher);
     match &result.outcome {
         Ok(output) => {
-            for content in &output.content {
-                serde_json::to_string(content).unwrap_or_default().hash(&mut hasher);
-            }
+            output.content.iter().for_each(|content| hash_content(content, &mut hasher));
             output.structured.as_ref().map(canonical::value).hash(&mut hasher);
         }
         Err(error) => error.kind.hash(&mut hasher),
     }
     hasher.finish()
+}
+
+fn hash_content(content: &Content, hasher: &mut DefaultHasher) {
+    std::mem::discriminant(content).hash(hasher);
+    match content {
+        Content::Text { text } => text.hash(hasher),
+        Content::Image(blob) | Content::Audio(blob) | Content::File(blob) => blob.data.hash(hasher),
+        Content::Link { uri, .. } => uri.hash(hasher),
+    }
 }
 
 #[cfg(test)]

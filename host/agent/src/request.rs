@@ -17,10 +17,7 @@ impl Driver {
         model: &dyn Model,
         reminders: &[String],
     ) -> Result<ModelRequest, Stop> {
-        self.room.window = match (self.agent.settings.context_window, model.context_window()) {
-            (Some(set), Some(known)) => Some(set.min(known)),
-            (set, known) => set.or(known),
-        };
+        self.look_at_window(model);
         let system = self.system().await?;
         self.refresh_tools();
         loop {
@@ -40,6 +37,14 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Takes note of the model's window, or of the part of it that is to be used.
+    pub(crate) fn look_at_window(&mut self, model: &dyn Model) {
+        self.room.window = match (self.agent.settings.context_window, model.context_window()) {
+            (Some(set), Some(known)) => Some(set.min(known)),
+            (set, known) => set.or(known),
+        };
     }
 
     /// The system prompt of this round, its stable part being that of the first one.

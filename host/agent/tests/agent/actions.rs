@@ -293,3 +293,23 @@ async fn a_plugins_tool_of_the_same_name_takes_its_place_and_that_is_said() {
     assert_eq!(stage.toolbox.ran(), ["c1"]);
     assert_eq!(conversation_lines(&played.finished.conversation).len(), 4);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_nearly_one_of_them_is_told() {
+    let stage = with_all(Stage::new(vec![vec![
+        call("c1", "ask_human", ""),
+        call("c2", "read", ""),
+        call("c3", "delegat", ""),
+        done(),
+    ]]));
+    let played = stage.play().await;
+    let shown = results(&played);
+    assert_eq!(
+        [&shown[0], &shown[2]],
+        [
+            "1 tool_result c1 ask_human unknown_tool: there is no tool `ask_human`",
+            "1 tool_result c3 delegat unknown_tool: there is no tool `delegat`; did you mean \
+             `delegate`?",
+        ]
+    );
+}

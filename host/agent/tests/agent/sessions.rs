@@ -4,7 +4,9 @@ use crate::support::{
     Asked, MemoryJournal, Stage, call, conversation_lines, done, lines, record_lines, text, usage,
 };
 use belljar_agent::{replay, start};
-use belljar_types::{ApprovalAnswer, EventKind, Message, Mode, PermissionMode, Record, StopReason};
+use belljar_types::{
+    ApprovalAnswer, EventKind, Message, Mode, Origin, Part, PermissionMode, Record, StopReason,
+};
 use futures::StreamExt;
 
 fn stage() -> Stage {
@@ -200,4 +202,54 @@ async fn the_run_is_recorded_as_it_was_asked_for() {
     let played = stage.play().await;
     assert_eq!(record_lines(&stage.journal.records())[0], "run_started p/m Plan plan");
     assert_eq!(lines(&played.events)[0], "0 start s1 p/m demo Plan plan 2 tools");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_part_carries_where_it_came_from_in_the_session_and_the_events() {
+    let mut stage = Stage::new(vec![vec![call("c1", "read", ""), call("c2", "no", ""), done()]]);
+    let workspace = Origin::Workspace { path: "notes.md".to_owned() };
+    stage.request.prompt = vec![Part::text("go", Origin::Person), Part::text("# notes", workspace)];
+    let played = stage.play().await;
+    let froms = |value: &serde_json::Value| -> Vec<String> {
+        let mut found = Vec::new();
+        collect(value, &mut found);
+        found
+    };
+    let records = stage.journal.records();
+    let on_disk: Vec<_> = records
+        .iter()
+        .filter(|record| matches!(record, Record::Message { .. }))
+        .flat_map(|record| froms(&serde_json::to_value(record).unwrap()))
+        .collect();
+    let plugin = r#"{"from":"plugin","plugin":"box","digest":"sha256:0"}"#;
+    assert_eq!(
+        on_disk,
+        [
+            r#"{"from":"person"}"#,
+            r#"{"from":"workspace","path":"notes.md"}"#,
+            // Of the one text, and of the result that it is in.
+            plugin,
+            plugin,
+            r#"{"from":"host"}"#,
+        ]
+    );
+    let told: Vec<_> = played
+        .events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::ToolResult(_)))
+        .flat_map(|event| froms(&serde_json::to_value(event).unwrap()))
+        .collect();
+    assert_eq!(told, [plugin, plugin, r#"{"from":"host"}"#]);
+}
+
+/// Every `origin` in a value, in order.
+fn collect(value: &serde_json::Value, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(map) => map.iter().for_each(|(key, value)| match key.as_str() {
+            "origin" => found.push(value.to_string()),
+            _ => collect(value, found),
+        }),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        _ => {}
+    }
 }

@@ -123,7 +123,8 @@ fn calls(session: &LoadedSession) -> Vec<Call<'_>> {
 fn innermost(mut record: &Record) -> (Option<&str>, &Record) {
     let mut of = None;
     while let Record::Subagent { agent, inner, .. } = record {
-        (of, record) = (Some(agent.as_ref()), inner);
+        of = Some(&**agent);
+        record = inner;
     }
     (of, record)
 }
