@@ -9,6 +9,8 @@ mod call;
 mod demo;
 mod dependencies;
 mod doctor;
+#[cfg(unix)]
+mod going_on;
 mod grants;
 #[cfg(target_os = "linux")]
 mod kills;

@@ -13,8 +13,8 @@ pub(crate) use words::{by_host, interrupted};
 
 use crate::{actions::Action, driver::Driver, panics, stop::Stop};
 use belljar_types::{
-    ApprovalAnswer, Arguments, EventKind, HookPoint, Message, Mode, PendingCall, PreparedCall, Receipt,
-    Record, StopReason, ToolCall, ToolError, ToolErrorKind, ToolMessage, ToolResult,
+    ApprovalAnswer, Arguments, EventKind, HookPoint, Message, Mode, PendingCall, PreparedCall,
+    Receipt, Record, StopReason, ToolCall, ToolError, ToolErrorKind, ToolMessage, ToolResult,
 };
 use std::sync::Arc;
 use words::{cause, check_arguments};

@@ -17,7 +17,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use async_trait::async_trait;
-use belljar_agent::{Agent, Restored, RunRequest, Settings, SystemSource, restore};
+use belljar_agent::{Actions, Agent, Restored, RunRequest, Settings, SystemSource, restore};
 use belljar_model::Recorder;
 use belljar_sandbox::Watching;
 use belljar_types::{Approver, Journal as _, Mode, Origin, Part, PermissionMode, SystemPrompt};
@@ -263,12 +263,10 @@ async fn prepare(
         Some(recorder) => recorder.record(chosen.model),
         None => chosen.model,
     };
+    let is_asked = control.is_some() || has_person(screen);
     let mode = match arguments.mode {
         RunMode::Plan => PermissionMode::Plan,
-        RunMode::Chat | RunMode::Do => {
-            let is_asked = control.is_some() || has_person(screen);
-            permission_mode(&config, is_asked)
-        }
+        RunMode::Chat | RunMode::Do => permission_mode(&config, is_asked),
     };
     let opening = Opening {
         places: &places,
@@ -311,7 +309,10 @@ async fn prepare(
         toolbox: Arc::new(sandbox.clone()),
         approver,
         journal: Arc::new(journal),
-        settings: settings(&config),
+        settings: Settings {
+            actions: Actions { ask_person: is_asked, ..Actions::all() },
+            ..settings(&config)
+        },
     };
     let has_skills = skills.catalog().next().is_some();
     let request = RunRequest {
