@@ -29,3 +29,6 @@ pub use approvals::{Asked, Questions, SessionApprover, approvals};
 pub use backend::{Backend, Reply, Shown, Status, Steered, Table, Turn};
 pub use command::Command;
 pub use run::{Left, Settings, Why, run};
+
+#[cfg(test)]
+mod tests;

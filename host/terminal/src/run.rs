@@ -311,6 +311,8 @@ impl<W: Write> Driver<W> {
 
     /// Waits a moment for the end of a canceled run, so that its session is whole.
     async fn leave(mut self) -> Left {
+        // Nobody is there to ask any more.
+        self.questions = None;
         self.asked.clear();
         self.next = None;
         if self.events.is_some() {
@@ -350,5 +352,24 @@ async fn wait_until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A session on these keys, and what it wrote.
+    pub(crate) async fn drive(
+        backend: Arc<dyn Backend>,
+        questions: Questions,
+        keys: impl Stream<Item = io::Result<terminal::Event>>,
+        size: Size,
+        settings: Settings,
+    ) -> (Left, Vec<u8>) {
+        let mut out = Vec::new();
+        let driver = Driver::new(backend, questions, &mut out, size, settings);
+        let left = driver.drive(keys, Signals::listen().unwrap()).await;
+        (left, out)
     }
 }

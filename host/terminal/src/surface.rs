@@ -206,6 +206,13 @@ fn escape(style: Style, colour: bool) -> anstyle::Style {
 }
 
 #[cfg(test)]
+impl Surface<Vec<u8>> {
+    pub(crate) fn take_written(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::style;

@@ -181,7 +181,8 @@ impl Dialog {
             let row = lines.len() - 1;
             return (lines, (as_u16(column), as_u16(row)));
         }
-        lines.extend(self.foot(columns));
+        let is_last = page + 1 >= pages.len();
+        lines.extend(self.foot(columns, self.has_seen_all || is_last));
         let column = lines.last().map_or(0, Line::width).min(columns.saturating_sub(1));
         let row = lines.len() - 1;
         (lines, (as_u16(column), as_u16(row)))
@@ -200,23 +201,23 @@ impl Dialog {
             .collect()
     }
 
-    /// What a yes for good would write, and the keys.
-    fn foot(&self, columns: usize) -> Vec<Line<'static>> {
+    /// What a yes for good would write, and the keys. A yes is among them once all was seen.
+    fn foot(&self, columns: usize, may_say_yes: bool) -> Vec<Line<'static>> {
         let indent = [Span::raw("  ")];
         let mut lines = Vec::new();
         if let Some(always) = &self.always {
             let line = Line::styled(format!("a writes {always}"), style::FAINT);
             lines.extend(text::words(&line, &indent, &indent, columns));
         }
-        let keys = Line::styled(self.keys(), style::QUESTION);
+        let keys = Line::styled(self.keys(may_say_yes), style::QUESTION);
         lines.extend(text::words(&keys, &[], &[], columns));
         lines
     }
 
-    fn keys(&self) -> String {
+    fn keys(&self, may_say_yes: bool) -> String {
         let session = if self.question.question.session { " · s this session" } else { "" };
         let always = if self.always.is_some() { " · a always" } else { "" };
-        if self.has_seen_all {
+        if may_say_yes {
             format!("allow? y once{session}{always} · n no · b no, because … ")
         } else {
             "allow? Enter shows the next page · n no · b no, because … ".to_owned()
@@ -231,7 +232,7 @@ impl Dialog {
             .iter()
             .flat_map(|line| text::hard(line, &indent, &deep, columns))
             .collect();
-        let around = self.title(columns).len() + self.foot(columns).len() + AROUND;
+        let around = self.title(columns).len() + self.foot(columns, true).len() + AROUND;
         let room = rows.saturating_sub(around).max(3);
         lines.chunks(room).map(<[_]>::to_vec).collect()
     }

@@ -354,10 +354,8 @@ impl Session {
         let commands = COMMANDS.map(|(name, takes, what)| {
             vec![format!("{name} {takes}").trim_end().to_owned(), what.to_owned()]
         });
-        for rows in [keys.to_vec(), commands.to_vec()] {
-            self.transcript.reply(&Shown::Table(Table { head: Vec::new(), rows }), columns);
-            self.transcript.reply(&Shown::Text(String::new()), columns);
-        }
+        let rows = keys.into_iter().chain([Vec::new()]).chain(commands).collect();
+        self.transcript.reply(&Shown::Table(Table { head: Vec::new(), rows }), columns);
     }
 
     fn reply(&mut self, reply: &Reply) {

@@ -12,7 +12,7 @@ use belljar_types::{
     ToolResult, Usage,
 };
 use ratatui_core::text::{Line, Span};
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Lines of a result, of a change, and of the output of a call that runs.
 const RESULT_LINES: usize = 4;
@@ -58,8 +58,8 @@ pub(super) struct Transcript {
     is_next_text: bool,
     reasoning: String,
     calls: Vec<Call>,
-    /// Calls that a person said no to.
-    refused: HashSet<String>,
+    /// What a person answered about calls.
+    answers: HashMap<String, String>,
     has_failed: bool,
     pub(super) usage: Usage,
 }
@@ -104,7 +104,7 @@ impl Transcript {
         match &event.kind {
             EventKind::Start { .. } if agent.is_none() => {
                 self.has_failed = false;
-                self.refused.clear();
+                self.answers.clear();
             }
             EventKind::RoundStart if agent.is_none() => self.end_text(columns),
             EventKind::TextDelta { text } if agent.is_none() => {
@@ -135,8 +135,8 @@ impl Transcript {
                 }
                 self.call(agent, call_id, tool, plugin.as_deref(), arguments);
             }
-            EventKind::ApprovalAnswer { call_id, answer, .. } if answer.starts_with("no") => {
-                self.refused.insert(call_id.clone());
+            EventKind::ApprovalAnswer { call_id, answer, by } if by == "person" => {
+                self.answers.insert(call_id.clone(), answer.clone());
             }
             EventKind::ToolProgress { call_id, done, total, message } => {
                 if let Some(call) = self.find(call_id) {
@@ -292,7 +292,9 @@ impl Transcript {
                 }
             }
             Some(Err(error)) => {
-                let said_no = error.kind == ToolErrorKind::Denied && self.refused.contains(id);
+                let answer = self.answers.get(id);
+                let said_no = error.kind == ToolErrorKind::Denied
+                    && answer.is_some_and(|answer| answer.starts_with("no"));
                 let failure =
                     if said_no { "you said no".to_owned() } else { receipt::failure(error) };
                 self.indented(&visible::short(&failure, LINE), style::BAD, columns);
@@ -303,6 +305,11 @@ impl Transcript {
         }
         if let Some(receipt) = receipt {
             let line = receipt::line(receipt);
+            let yes = self.answers.get(id).filter(|answer| !answer.starts_with("no"));
+            let line = match yes {
+                Some(yes) => format!("you said yes ({yes}) · {line}"),
+                None => line,
+            };
             self.indented(&visible::short(&line, LINE), style::FAINT, columns);
         }
         self.last = Some(Kind::Calls);
