@@ -5,6 +5,7 @@
 
 mod dialog;
 mod prompt;
+mod sending;
 mod session;
 mod transcript;
 mod view;

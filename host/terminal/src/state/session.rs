@@ -6,8 +6,8 @@ use super::{
     transcript::Transcript,
 };
 use crate::{
-    backend::{Reply, Shown, Status, Steered, Table, Turn},
-    command::{self, COMMANDS, Command, Slash},
+    backend::{Reply, Status, Steered, Turn},
+    command::Command,
 };
 use belljar_types::{
     ApprovalAnswer, ApprovalQuestion, Event, EventKind, PermissionMode, StopReason,
@@ -21,20 +21,6 @@ use std::{
 
 /// Within this time a second Ctrl-C means that the first was not enough.
 const TWICE: Duration = Duration::from_secs(2);
-
-/// The keys, for `/help`.
-const KEYS: [(&str, &str); 10] = [
-    ("Enter", "send; while a run is busy: steer it"),
-    ("Alt-Enter, Ctrl-J", "a new line; so does `\\` before Enter"),
-    ("Esc", "interrupt the run"),
-    ("Shift-Tab", "the next permission mode: default, accept-edits, plan"),
-    ("Ctrl-C", "cancel; empty the line; twice: leave"),
-    ("Ctrl-D", "leave, on an empty line"),
-    ("Up, Down", "what was sent before"),
-    ("@, Tab", "complete a file of the workspace"),
-    ("/, Tab", "complete a command"),
-    ("Ctrl-L", "draw the screen anew"),
-];
 
 /// Columns and rows of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,83 +274,7 @@ impl Session {
         effects.extend(self.prompt.look().map(|(number, prefix)| Effect::Files(number, prefix)));
     }
 
-    fn send(&mut self, text: String, now: Duration, effects: &mut Vec<Effect>) {
-        self.asks_to_go_on = None;
-        effects.extend(self.prompt.remember(&text).map(Effect::Remember));
-        if text.starts_with('/') && !text.contains('\n') {
-            return self.slash(&text, now, effects);
-        }
-        match self.doing {
-            Doing::Nothing => {
-                self.transcript.person(&text, self.size.columns);
-                self.start(Turn::Message(text), now, effects);
-            }
-            Doing::Run { .. } => effects.push(Effect::Steer(text)),
-            Doing::Command { .. } => {
-                self.prompt.set(&text);
-                self.hint = Some("wait for the command, or Esc to call it off");
-            }
-        }
-    }
-
-    fn slash(&mut self, line: &str, now: Duration, effects: &mut Vec<Effect>) {
-        let columns = self.size.columns;
-        let slash = match command::parse(line) {
-            Ok(slash) => slash,
-            Err(why) => {
-                self.transcript.problem(&why, columns);
-                return self.prompt.set(line);
-            }
-        };
-        let is_looking = match &slash {
-            Slash::Help | Slash::Exit => true,
-            Slash::Plan(_) | Slash::Do(_) => false,
-            Slash::Backend(command) => command.is_looking(),
-        };
-        let is_in_the_way = match self.doing {
-            Doing::Nothing => false,
-            Doing::Run { .. } => !is_looking,
-            Doing::Command { .. } => slash != Slash::Exit,
-        };
-        if is_in_the_way {
-            self.hint = Some("not while something runs: wait, or Esc to interrupt");
-            return self.prompt.set(line);
-        }
-        self.transcript.person(line, columns);
-        match slash {
-            Slash::Exit => self.leave(effects),
-            Slash::Help => self.help(),
-            Slash::Plan(task) if task.is_empty() => {
-                effects.push(Effect::SetMode(PermissionMode::Plan));
-            }
-            Slash::Plan(task) => self.start(Turn::Plan(task), now, effects),
-            Slash::Do(text) => self.start(Turn::Do(text), now, effects),
-            Slash::Backend(command) => {
-                if self.doing == Doing::Nothing {
-                    self.doing = Doing::Command { since: now };
-                }
-                effects.push(Effect::Command(command));
-            }
-        }
-    }
-
-    fn help(&mut self) {
-        let columns = self.size.columns;
-        let keys = KEYS.map(|(key, what)| vec![key.to_owned(), what.to_owned()]);
-        let commands = COMMANDS.map(|(name, takes, what)| {
-            vec![format!("{name} {takes}").trim_end().to_owned(), what.to_owned()]
-        });
-        let rows = keys.into_iter().chain([Vec::new()]).chain(commands).collect();
-        self.transcript.reply(&Shown::Table(Table { head: Vec::new(), rows }), columns);
-    }
-
-    fn reply(&mut self, reply: &Reply) {
-        for shown in &reply.shown {
-            self.transcript.reply(shown, self.size.columns);
-        }
-    }
-
-    fn start(&mut self, turn: Turn, now: Duration, effects: &mut Vec<Effect>) {
+    pub(super) fn start(&mut self, turn: Turn, now: Duration, effects: &mut Vec<Effect>) {
         self.doing = Doing::Run { since: now, is_canceled: false };
         effects.push(Effect::Start(turn));
     }
@@ -516,7 +426,7 @@ impl Session {
         }
     }
 
-    fn leave(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn leave(&mut self, effects: &mut Vec<Effect>) {
         if matches!(self.doing, Doing::Run { .. }) {
             effects.push(Effect::Cancel);
         }
