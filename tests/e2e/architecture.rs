@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::repository;
 
 /// What each of the host's crates may depend on among ours, at run time.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("belljar-types", &[]),
     ("belljar-capability", &["belljar-types"]),
     ("belljar-agent", &["belljar-types", "belljar-capability"]),
     ("belljar-model", &["belljar-types", "belljar-capability"]),
     ("belljar-sandbox", &["belljar-types", "belljar-capability"]),
     ("belljar-workspace", &["belljar-types", "belljar-capability"]),
+    ("belljar-terminal", &["belljar-types"]),
     (
         "belljar",
         &[
@@ -22,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
             "belljar-model",
             "belljar-sandbox",
             "belljar-workspace",
+            "belljar-terminal",
             "belljar-plugins",
             "belljar-test-guests",
         ],
@@ -29,12 +31,13 @@ const ARROWS: [(&str, &[&str]); 7] = [
 ];
 
 /// Crates that must not see what another layer is made of.
-const NEVER: [(&str, &[&str]); 5] = [
+const NEVER: [(&str, &[&str]); 6] = [
     ("belljar-types", &["wasmtime", "reqwest", "clap", "cap-std"]),
     ("belljar-capability", &["wasmtime", "reqwest", "clap", "cap-std", "tokio"]),
     ("belljar-agent", &["wasmtime", "reqwest", "clap", "cap-std"]),
     ("belljar-model", &["wasmtime", "clap", "cap-std"]),
     ("belljar-workspace", &["wasmtime", "reqwest", "clap"]),
+    ("belljar-terminal", &["wasmtime", "reqwest", "clap", "cap-std"]),
 ];
 
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {

@@ -7,7 +7,6 @@
 
 mod arguments;
 mod exit;
-mod visible;
 
 mod screen;
 
@@ -25,6 +24,7 @@ mod signals;
 mod tty;
 
 use arguments::{Arguments, Command};
+use belljar_terminal::visible;
 use clap::{Parser, error::ErrorKind};
 use screen::SharedScreen;
 use std::{ffi::OsString, process::ExitCode};
