@@ -38,9 +38,34 @@ Exit codes: 0 completed, 1 failed, 2 usage, 3 turn limit, 4 unknown-tool limit,
 5 stopped by a guard, 6 a tool failed (call), 7 refused by a grant, a rule or a
 limit (call), 130 canceled."
 )]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionCommand,
+}
+
+/// The program by itself: a session in this folder, at the terminal.
+#[derive(Debug, Args)]
+pub(crate) struct SessionCommand {
+    /// The model, such as `anthropic/claude-sonnet-5`; `script/FILE` plays turns from a file
+    #[arg(short, long, value_name = "PROVIDER/NAME", value_parser = parse_model)]
+    pub(crate) model: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+
+    #[command(flatten)]
+    pub(crate) world: WorldArguments,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArguments,
+
+    /// The most requests to the model in one turn (default: 15)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
 }
 
 #[derive(Debug, Subcommand)]

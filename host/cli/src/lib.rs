@@ -23,11 +23,15 @@ mod show;
 mod signals;
 mod tty;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, SessionCommand};
 use belljar_terminal::visible;
 use clap::{Parser, error::ErrorKind};
 use screen::SharedScreen;
-use std::{ffi::OsString, process::ExitCode};
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
 
 /// The program with the arguments of this process.
 pub fn main() -> ExitCode {
@@ -40,11 +44,8 @@ pub fn main() -> ExitCode {
 pub fn run_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let screen = SharedScreen::of_this_process();
     let code = match Arguments::try_parse_from(arguments) {
-        Ok(Arguments { command: None }) => {
-            screen.lock().print(arguments::WHAT_TO_RUN);
-            exit::COMPLETED
-        }
-        Ok(Arguments { command: Some(command) }) => run_command(command, &screen),
+        Ok(Arguments { command: None, session }) => run_session(session, &screen),
+        Ok(Arguments { command: Some(command), .. }) => run_command(command, &screen),
         Err(message) => show_usage(&message, &screen),
     };
     ExitCode::from(code)
@@ -64,8 +65,17 @@ fn show_usage(message: &clap::Error, screen: &SharedScreen) -> u8 {
     }
 }
 
+/// A session where there is a terminal to have it at; else what there is to run.
+fn run_session(arguments: SessionCommand, screen: &SharedScreen) -> u8 {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        screen.lock().print(arguments::WHAT_TO_RUN);
+        return exit::COMPLETED;
+    }
+    ended(on_runtime(commands::session(arguments, screen.clone())), screen)
+}
+
 fn run_command(command: Command, screen: &SharedScreen) -> u8 {
-    let ended = match command {
+    let result = match command {
         Command::Compile(arguments) => {
             return belljar_sandbox::compile_in_child(&arguments.arguments);
         }
@@ -81,7 +91,11 @@ fn run_command(command: Command, screen: &SharedScreen) -> u8 {
         Command::Selftest(arguments) => on_runtime(commands::selftest(arguments, screen.clone())),
         Command::Doctor(arguments) => on_runtime(commands::doctor(arguments, screen.clone())),
     };
-    ended.unwrap_or_else(|error| {
+    ended(result, screen)
+}
+
+fn ended(result: anyhow::Result<u8>, screen: &SharedScreen) -> u8 {
+    result.unwrap_or_else(|error| {
         // The one place where an error that ends a command is printed.
         screen.lock().error(&format!("{error:#}"));
         exit::of_error(&error)

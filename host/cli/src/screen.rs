@@ -109,6 +109,11 @@ impl Screen {
         self.err_is_terminal
     }
 
+    /// Whether colours may be used where people are told things.
+    pub(crate) fn has_colour(&self) -> bool {
+        self.colour
+    }
+
     /// Text for standard output that ends its line, where nobody asks whether it arrived.
     pub(crate) fn print(&mut self, text: &str) {
         let _ = self.line(text);

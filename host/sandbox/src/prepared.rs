@@ -38,6 +38,8 @@ pub(crate) struct Prepared {
     pub(crate) inner: Arc<Inner>,
     pub(crate) plugin: Arc<Plugin>,
     pub(crate) definition: Arc<ToolDefinition>,
+    /// What it was decided in, and what its world is made for.
+    pub(crate) mode: PermissionMode,
     pub(crate) decision: Decision,
     /// The request that the arguments name, for a tool whose host is known before it runs.
     pub(crate) request: Option<NetRequest>,
@@ -88,7 +90,7 @@ impl Prepared {
     /// The world that this call gets if it is allowed.
     fn world(&self) -> World {
         let approved = self.asks_for.clone();
-        world(&self.plugin.granted, self.inner.policy.mode, self.definition.hints, approved)
+        world(&self.plugin.granted, self.mode, self.definition.hints, approved)
     }
 
     /// Keeps a yes that holds for more than this call. One to a protected path never does; one to

@@ -27,7 +27,7 @@ use std::{
     collections::{BTreeMap, HashSet},
     fmt,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 use tokio::sync::{Semaphore, watch};
@@ -106,7 +106,7 @@ pub struct Sandbox(Arc<Inner>);
 /// What every call shares.
 pub(crate) struct Inner {
     pub(crate) loader: Loader,
-    pub(crate) policy: Policy,
+    policy: RwLock<Arc<Policy>>,
     pub(crate) outside: Outside,
     pub(crate) in_flight: Arc<Semaphore>,
     pub(crate) watchdog: Watchdog,
@@ -227,7 +227,7 @@ impl Sandbox {
         let in_flight = usize::try_from(settings.calls_in_flight).unwrap_or(1).max(1);
         let inner = Arc::new(Inner {
             loader,
-            policy,
+            policy: RwLock::new(Arc::new(policy)),
             outside,
             published: watch::Sender::new(Arc::new(snapshot)),
             catalog: tokio::sync::Mutex::new(catalog),
@@ -298,6 +298,15 @@ impl Sandbox {
         self.0.give_back(rested)
     }
 
+    /// Decides in another mode from the next call on. A call that was decided about keeps the world
+    /// that it was given. What is offered follows with [`refresh`](Self::refresh).
+    pub fn set_mode(&self, mode: PermissionMode) {
+        let mut policy = self.0.policy.write().unwrap_or_else(PoisonError::into_inner);
+        if policy.mode != mode {
+            *policy = Arc::new(Policy { mode, rules: policy.rules.clone() });
+        }
+    }
+
     /// Looks through the folders now, whether they are watched or not.
     pub async fn refresh(&self) {
         self.0.look().await;
@@ -359,7 +368,8 @@ impl Toolbox for Sandbox {
             request: request.as_ref(),
             ..subject(plugin, definition)
         };
-        let mut verdict = decide(self.0.policy.mode, &self.0.policy.rules, &subject);
+        let policy = self.0.policy();
+        let mut verdict = decide(policy.mode, &policy.rules, &subject);
         if verdict.decision.action == Action::Ask
             && verdict.asks_for.protected.is_empty()
             && self.0.is_session_allowed(definition, request.as_ref())
@@ -373,6 +383,7 @@ impl Toolbox for Sandbox {
             inner: Arc::clone(&self.0),
             plugin: Arc::clone(plugin),
             definition: Arc::clone(definition),
+            mode: policy.mode,
             decision: verdict.decision,
             request,
             asks_for: verdict.asks_for,
@@ -382,6 +393,10 @@ impl Toolbox for Sandbox {
 }
 
 impl Inner {
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn give_back(&self, rested: Duration) -> usize {
         self.snapshot().tools.values().filter(|(plugin, _)| plugin.give_back(rested)).count()
     }
@@ -409,7 +424,7 @@ impl Inner {
         let changes = self.watch.as_ref().map_or(0, Watch::count);
         let before = self.snapshot();
         let found = catalog.look().await;
-        let snapshot = Snapshot::new(before.generation + 1, found, &self.policy);
+        let snapshot = Snapshot::new(before.generation + 1, found, &self.policy());
         let news = snapshot.news_since(&before);
         if !news.is_empty() || !snapshot.offers_the_same(&before) {
             let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);

@@ -43,12 +43,16 @@ pub(crate) fn audit(arguments: &AuditArguments, screen: &SharedScreen) -> anyhow
     for notice in &session.notices {
         screen.note(&format!("note: {notice}"));
     }
-    let calls = calls(&session);
     let written = match json {
-        true => calls.iter().try_for_each(|call| screen.json(call)),
-        false => screen.product(&table(&session, &calls)),
+        true => calls(&session).iter().try_for_each(|call| screen.json(call)),
+        false => screen.product(&text(&session)),
     };
     written.map_or_else(exit::of_write_error, |()| Ok(exit::COMPLETED))
+}
+
+/// All receipts of a session, for people.
+pub(super) fn text(session: &LoadedSession) -> String {
+    table(session, &calls(session))
 }
 
 /// One call as the session has it.

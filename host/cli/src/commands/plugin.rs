@@ -10,6 +10,8 @@ mod remove;
 mod revoke;
 mod words;
 
+pub(super) use list::text as list_text;
+
 use crate::{arguments::PluginCommand, screen::SharedScreen};
 use anyhow::Context as _;
 use belljar_workspace::{Places, private_dir};

@@ -197,14 +197,13 @@ async fn read_plan(file: &Path, cancel: &CancellationToken) -> anyhow::Result<Op
 }
 
 /// The session that is written to, and what it holds already.
-fn session(
+pub(super) fn session(
     arguments: &SessionArguments,
-    places: &Places,
+    store: &SessionStore,
     workspace: &Workspace,
     clock: &Clock,
     notices: &mut Vec<String>,
 ) -> anyhow::Result<(SessionJournal, Restored)> {
-    let store = SessionStore::open(places)?;
     let id = match arguments {
         SessionArguments { resume: Some(id), .. } => id.clone(),
         SessionArguments { go_on: true, .. } => {
@@ -286,8 +285,9 @@ async fn prepare(
     let skills = Skills::read(&places, loaded.workspace_skills.as_deref());
     notices.extend(skills.notices().iter().cloned());
     let clock = Clock::system();
+    let store = SessionStore::open(&places)?;
     let (journal, restored) =
-        session(&arguments.session, &places, &workspace, &clock, &mut notices)?;
+        session(&arguments.session, &store, &workspace, &clock, &mut notices)?;
 
     let full_name = format!("{}/{}", model.provider(), model.name());
     let system =
@@ -368,12 +368,12 @@ pub(super) fn terminal(screen: &SharedScreen) -> Option<Tty> {
 }
 
 /// What is set, or what suits whether somebody can be asked.
-fn permission_mode(config: &Config, is_asked: bool) -> PermissionMode {
+pub(super) fn permission_mode(config: &Config, is_asked: bool) -> PermissionMode {
     let default = if is_asked { PermissionMode::Default } else { PermissionMode::DontAsk };
     setup::permission_mode(config, default)
 }
 
-fn settings(config: &Config) -> Settings {
+pub(super) fn settings(config: &Config) -> Settings {
     let default = Settings::default();
     Settings {
         max_turns: config.max_turns.as_ref().map_or(default.max_turns, |turns| turns.value),

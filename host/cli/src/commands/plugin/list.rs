@@ -98,7 +98,8 @@ fn listed(info: &PluginInfo) -> Listed<'_> {
     }
 }
 
-fn text(info: &PluginInfo) -> String {
+/// A plugin or file and what became of it, for people.
+pub(in crate::commands) fn text(info: &PluginInfo) -> String {
     let name = visible::line(&info.name);
     let became = match (&info.skipped, &info.standing) {
         (Some(reason), _) => {
