@@ -19,6 +19,7 @@ use std::path::PathBuf;
 pub(crate) const WHAT_TO_RUN: &str = "\
 belljar: an agent whose every tool runs in a sandbox made for that one call
 
+  belljar                  a session in this folder, at a terminal
   belljar demo             watch it work: no account, no network
   belljar run \"PROMPT\"     one task in this folder, with a real model
   belljar tools            the tools that the model is offered

@@ -10,9 +10,6 @@ pub enum Command {
     Tools,
     Plugins,
     Grants,
-    Undo,
-    /// With what the summary should keep in mind, or empty.
-    Compact(String),
     Clear,
     /// A model's name, or empty to list them.
     Model(String),
@@ -31,8 +28,6 @@ impl fmt::Display for Command {
             Self::Tools => ("/tools", ""),
             Self::Plugins => ("/plugins", ""),
             Self::Grants => ("/grants", ""),
-            Self::Undo => ("/undo", ""),
-            Self::Compact(rest) => ("/compact", rest.as_str()),
             Self::Clear => ("/clear", ""),
             Self::Model(rest) => ("/model", rest.as_str()),
             Self::Resume(rest) => ("/resume", rest.as_str()),
@@ -55,7 +50,7 @@ impl Command {
             | Self::Audit(_)
             | Self::Cost => true,
             Self::Model(name) | Self::Resume(name) => name.is_empty(),
-            Self::Undo | Self::Compact(_) | Self::Clear => false,
+            Self::Clear => false,
         }
     }
 }
@@ -71,7 +66,7 @@ pub(crate) enum Slash {
 }
 
 /// Every name, with what follows it and what it does.
-pub(crate) const COMMANDS: [(&str, &str, &str); 15] = [
+pub(crate) const COMMANDS: [(&str, &str, &str); 13] = [
     ("/help", "", "keys and commands"),
     ("/status", "", "model, mode, session, what is loaded"),
     ("/tools", "", "the tools that the model sees"),
@@ -79,8 +74,6 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 15] = [
     ("/grants", "", "what each plugin may reach"),
     ("/plan", "[TASK]", "look only, and end in a plan; without a task: the mode alone"),
     ("/do", "[TEXT]", "carry out the last plan"),
-    ("/undo", "", "take back what the last turn's calls changed"),
-    ("/compact", "[TEXT]", "replace older messages by a summary"),
     ("/clear", "", "begin a new conversation"),
     ("/model", "[NAME]", "change the model, or list them"),
     ("/resume", "[ID]", "go on with an earlier session, or list them"),
@@ -114,8 +107,6 @@ pub(crate) fn parse(line: &str) -> Result<Slash, String> {
         "/tools" => Slash::Backend(Command::Tools),
         "/plugins" => Slash::Backend(Command::Plugins),
         "/grants" => Slash::Backend(Command::Grants),
-        "/undo" => Slash::Backend(Command::Undo),
-        "/compact" => Slash::Backend(Command::Compact(rest)),
         "/clear" => Slash::Backend(Command::Clear),
         "/model" => Slash::Backend(Command::Model(rest)),
         "/resume" => Slash::Backend(Command::Resume(rest)),
@@ -163,6 +154,6 @@ mod tests {
             parse("/frobnicate").unwrap_err(),
             "there is no `/frobnicate`; `/help` lists the commands"
         );
-        assert_eq!(parse("/undo all").unwrap_err(), "`/undo` takes nothing after it");
+        assert_eq!(parse("/clear all").unwrap_err(), "`/clear` takes nothing after it");
     }
 }

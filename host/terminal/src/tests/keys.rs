@@ -88,7 +88,7 @@ fn shift_tab_goes_through_the_modes_and_never_to_a_wide_one() {
 fn commands_go_to_the_backend_and_only_those_that_look_in_the_middle_of_a_run() {
     let mut terminal = Terminal::new(SMALL);
     assert_eq!(terminal.send("/plan"), [Effect::SetMode(PermissionMode::Plan)]);
-    assert_eq!(terminal.send("/undo"), [Effect::Command(Command::Undo)]);
+    assert_eq!(terminal.send("/clear"), [Effect::Command(Command::Clear)]);
     assert_eq!(terminal.send("wait"), []);
     assert_eq!(terminal.press(KeyCode::Esc), [Effect::CallOff]);
     terminal.ctrl('c');
