@@ -1,5 +1,6 @@
 //! The session on a scripted backend: no model, no sandbox, nothing is touched. For trying out what
-//! it looks like. A message that holds `limit`, `hostile`, `long` or `steer` plays another script.
+//! it looks like. A message that holds `limit`, `hostile`, `long` or `steer` plays another script, and
+//! `panic` panics.
 
 use async_trait::async_trait;
 use belljar_terminal::{
@@ -230,6 +231,7 @@ async fn ordinary(play: &mut Play, approver: &SessionApprover, long: bool) {
 #[async_trait]
 impl Backend for Scripted {
     fn start(&self, turn: Turn) -> BoxStream<'static, Event> {
+        assert_ne!(turn, Turn::Message("panic".to_owned()), "a panic that was asked for");
         let (events, receiver) = mpsc::channel(8);
         self.is_canceled.store(false, Ordering::SeqCst);
         self.is_open.store(true, Ordering::SeqCst);

@@ -31,8 +31,8 @@ const FRAME: Duration = Duration::from_millis(33);
 const BEAT: Duration = Duration::from_millis(100);
 /// How long a run that was canceled is waited for before the session is left.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The smallest terminal that is drawn for; a smaller one shows a part.
-const SMALLEST: Size = Size { columns: 20, rows: 6 };
+/// The narrowest terminal that is drawn for.
+const NARROWEST: usize = 20;
 
 /// What the session is told about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +79,12 @@ pub async fn run(
 }
 
 fn size(columns: u16, rows: u16) -> Size {
-    Size {
-        columns: usize::from(columns).max(SMALLEST.columns),
-        rows: usize::from(rows).max(SMALLEST.rows),
+    let (columns, rows) = (usize::from(columns), usize::from(rows));
+    if columns < NARROWEST {
+        // What is drawn is cut off or broken by the terminal: nothing can be approved there.
+        return Size { columns: NARROWEST, rows: 1 };
     }
+    Size { columns, rows: rows.max(1) }
 }
 
 /// What the driver woke up for.

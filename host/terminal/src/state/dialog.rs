@@ -21,6 +21,16 @@ pub(super) enum Chosen {
     Always,
 }
 
+/// Which keys are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    All,
+    /// No yes before all was seen.
+    MorePages,
+    /// No yes to what cannot be shown.
+    TooSmall,
+}
+
 /// A call that waits for an answer.
 #[derive(Debug)]
 pub(super) struct Dialog {
@@ -54,7 +64,8 @@ impl Dialog {
     /// The dialog is on the screen now.
     pub(super) fn drawn(&mut self, now: Duration, columns: usize, rows: usize) {
         self.drawn_at.get_or_insert(now);
-        if self.page + 1 >= self.pages(columns, rows).len() {
+        let is_last = self.page + 1 >= self.pages(columns, rows).len();
+        if is_last && self.room(columns, rows) > 0 {
             self.has_seen_all = true;
         }
     }
@@ -105,7 +116,11 @@ impl Dialog {
             KeyCode::Char('n' | 'N') => return Chosen::Answer(ApprovalAnswer::No),
             KeyCode::Char('b' | 'B') => self.reason = Some(String::new()),
             KeyCode::Char('y' | 'Y' | 's' | 'S' | 'a' | 'A') if !self.has_seen_all => {
-                self.problem = Some("a yes counts once every page was seen".to_owned());
+                let problem = match self.room(columns, rows) {
+                    0 => "this terminal is too small to show the call",
+                    _ => "a yes counts once every page was seen",
+                };
+                self.problem = Some(problem.to_owned());
             }
             KeyCode::Char('y' | 'Y') => return Chosen::Answer(ApprovalAnswer::Once),
             KeyCode::Char('s' | 'S') => {
@@ -182,7 +197,12 @@ impl Dialog {
             return (lines, (as_u16(column), as_u16(row)));
         }
         let is_last = page + 1 >= pages.len();
-        lines.extend(self.foot(columns, self.has_seen_all || is_last));
+        let keys = match self.room(columns, rows) {
+            0 => Keys::TooSmall,
+            _ if self.has_seen_all || is_last => Keys::All,
+            _ => Keys::MorePages,
+        };
+        lines.extend(self.foot(columns, keys));
         let column = lines.last().map_or(0, Line::width).min(columns.saturating_sub(1));
         let row = lines.len() - 1;
         (lines, (as_u16(column), as_u16(row)))
@@ -201,27 +221,38 @@ impl Dialog {
             .collect()
     }
 
-    /// What a yes for good would write, and the keys. A yes is among them once all was seen.
-    fn foot(&self, columns: usize, may_say_yes: bool) -> Vec<Line<'static>> {
+    /// What a yes for good would write, and the keys.
+    fn foot(&self, columns: usize, keys: Keys) -> Vec<Line<'static>> {
         let indent = [Span::raw("  ")];
         let mut lines = Vec::new();
         if let Some(always) = &self.always {
             let line = Line::styled(format!("a writes {always}"), style::FAINT);
             lines.extend(text::words(&line, &indent, &indent, columns));
         }
-        let keys = Line::styled(self.keys(may_say_yes), style::QUESTION);
+        let keys = Line::styled(self.keys(keys), style::QUESTION);
         lines.extend(text::words(&keys, &[], &[], columns));
         lines
     }
 
-    fn keys(&self, may_say_yes: bool) -> String {
+    fn keys(&self, keys: Keys) -> String {
         let session = if self.question.question.session { " · s this session" } else { "" };
         let always = if self.always.is_some() { " · a always" } else { "" };
-        if may_say_yes {
-            format!("allow? y once{session}{always} · n no · b no, because … ")
-        } else {
-            "allow? Enter shows the next page · n no · b no, because … ".to_owned()
+        match keys {
+            Keys::All => {
+                format!("allow? y once{session}{always} · n no · b no, because … ")
+            }
+            Keys::MorePages => {
+                "allow? Enter shows the next page · n no · b no, because … ".to_owned()
+            }
+            Keys::TooSmall => "make the terminal larger to see the call · n no ".to_owned(),
         }
+    }
+
+    /// Rows that a page of arguments has; none where the terminal is too small to show any of them
+    /// beside the question.
+    fn room(&self, columns: usize, rows: usize) -> usize {
+        let around = self.title(columns).len() + self.foot(columns, Keys::All).len() + AROUND;
+        rows.saturating_sub(around)
     }
 
     /// Every byte of the arguments, in pages that fit.
@@ -232,8 +263,7 @@ impl Dialog {
             .iter()
             .flat_map(|line| text::hard(line, &indent, &deep, columns))
             .collect();
-        let around = self.title(columns).len() + self.foot(columns, true).len() + AROUND;
-        let room = rows.saturating_sub(around).max(3);
+        let room = self.room(columns, rows).max(1);
         lines.chunks(room).map(<[_]>::to_vec).collect()
     }
 }

@@ -68,6 +68,29 @@ fn a_yes_counts_once_every_page_was_seen() {
 }
 
 #[test]
+fn nothing_is_approved_that_the_terminal_is_too_small_to_show() {
+    let call = edit("new\n");
+    for rows in 1..40 {
+        let mut terminal = asking(&call, Some("`rule` to `file`"));
+        terminal.resize(Size { columns: 40, rows });
+        terminal.wait(SECOND);
+        let mut seen = terminal.screen();
+        for _ in 0..10 {
+            terminal.press(KeyCode::Enter);
+            seen.push_str(&terminal.screen());
+        }
+        let parts = ["may `edit_file` change", "path: \"a.rs\"", "- old", "+ new"];
+        let is_seen = parts.iter().all(|part| seen.contains(part));
+        let is_approved = terminal.type_in("y") == answer(ApprovalAnswer::Once);
+        assert!(is_seen || !is_approved, "{rows} rows: {seen}");
+        assert_eq!(is_approved, rows >= 12, "{rows} rows");
+        if !is_approved {
+            assert_eq!(terminal.type_in("n"), answer(ApprovalAnswer::No));
+        }
+    }
+}
+
+#[test]
 fn a_no_with_a_reason_is_typed() {
     let mut terminal = asking(&edit("new\n"), None);
     terminal.wait(SECOND);
