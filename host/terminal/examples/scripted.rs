@@ -1,6 +1,6 @@
 //! The session on a scripted backend: no model, no sandbox, nothing is touched. For trying out what
 //! it looks like. A message that holds `limit`, `hostile`, `long` or `steer` plays another script, and
-//! `panic` panics.
+//! `panic` and `crash` panic, in the session and beside it.
 
 use async_trait::async_trait;
 use belljar_terminal::{
@@ -252,6 +252,7 @@ impl Backend for Scripted {
                 Turn::Message(text) | Turn::Plan(text) | Turn::Do(text) => text,
                 Turn::GoOn => "go on".to_owned(),
             };
+            assert!(!text.contains("crash"), "a task that breaks \u{1b}[2J");
             if text.contains("limit") {
                 play.round().await;
                 play.write("I am not done yet.").await;

@@ -4,7 +4,7 @@
 use crate::{
     approvals::{Asked, Questions},
     backend::{Backend, Reply, Turn},
-    guard::Guard,
+    guard::{Guard, take_panics},
     signals::{Signal, Signals},
     state::{Effect, Input, Session, Size},
     surface::Surface,
@@ -61,7 +61,9 @@ pub enum Why {
 }
 
 /// Shows a session on the terminal of this process until the person leaves. It takes standard
-/// output, and the keys; the terminal is as it was when this returns, is dropped or panics.
+/// output, and the keys; the terminal is as it was when this returns, is dropped or panics. It is to
+/// be awaited by the thread that blocks on it, not spawned: panics of other threads are taken for
+/// those of calls, and shown in the session.
 ///
 /// # Errors
 ///
@@ -295,6 +297,9 @@ impl<W: Write> Driver<W> {
     }
 
     fn draw(&mut self) {
+        for panic in take_panics() {
+            self.take(Input::Panicked(panic));
+        }
         let finished = self.session.take_finished();
         let live = self.session.live(self.start.elapsed());
         let size = self.session.size();

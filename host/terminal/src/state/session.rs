@@ -49,6 +49,8 @@ pub(crate) enum Input {
     /// Whether the yes for good to this call was written.
     Written(String, Result<(), String>),
     Files(u64, Vec<String>),
+    /// Something outside the session broke, and only that.
+    Panicked(String),
     /// What there is to show is on the screen.
     Drawn,
 }
@@ -203,6 +205,10 @@ impl Session {
             Input::Status(status) => self.status = status,
             Input::ModeRefused(why) => self.transcript.problem(&why, self.size.columns),
             Input::Written(call_id, written) => self.written(&call_id, written, &mut effects),
+            Input::Panicked(what) => {
+                let text = format!("a part of the program broke: {what}");
+                self.transcript.problem(&text, self.size.columns);
+            }
             Input::Files(number, names) => self.prompt.files(number, names),
             Input::Drawn => {
                 let size = self.dialog_size();
