@@ -325,7 +325,7 @@ impl Backend for Scripted {
     }
 
     async fn command(&self, command: Command) -> Reply {
-        if command == Command::Compact(String::new()) {
+        if command == Command::Clear {
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect();

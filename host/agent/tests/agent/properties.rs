@@ -43,29 +43,65 @@ enum Seen {
 #[test]
 fn whatever_happens_the_conversation_is_valid_and_the_one_stop_is_last() {
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
-    let (cases, runs) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let tally = Tally::default();
     let ran = TestRunner::new(config).run(&lives(), |life| {
-        cases.fetch_add(1, Ordering::Relaxed);
-        runs.fetch_add(life.len(), Ordering::Relaxed);
-        live(&life);
+        tally.cases.fetch_add(1, Ordering::Relaxed);
+        live(&life, &tally);
         Ok(())
     });
     if let Err(error) = ran {
         panic!("{error}");
     }
+    let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     // Past the capture of the test harness, so that the count is in the log of a run that passed.
     writeln!(
         std::io::stderr(),
-        "the loop as a state machine: {} cases of {} runs without a violation",
-        cases.load(Ordering::Relaxed),
-        runs.load(Ordering::Relaxed)
+        "the loop as a state machine: {} cases of {} runs without a violation: {} were killed, {} \
+         went on with pending calls, {} made room, {} delegated, {} read what was said meanwhile",
+        count(&tally.cases),
+        count(&tally.runs),
+        count(&tally.killed),
+        count(&tally.pending),
+        count(&tally.made_room),
+        count(&tally.delegated),
+        count(&tally.steered),
     )
     .unwrap();
-    assert_eq!(cases.into_inner(), CASES as usize);
+    assert_eq!(count(&tally.cases), CASES as usize);
+    // Each way of a run is taken often enough to mean something.
+    let ways = [&tally.killed, &tally.pending, &tally.made_room, &tally.delegated, &tally.steered];
+    assert!(ways.into_iter().all(|way| count(way) >= 100), "{tally:?}");
+}
+
+/// How often each way was taken.
+#[derive(Debug, Default)]
+struct Tally {
+    cases: AtomicUsize,
+    runs: AtomicUsize,
+    killed: AtomicUsize,
+    pending: AtomicUsize,
+    made_room: AtomicUsize,
+    delegated: AtomicUsize,
+    steered: AtomicUsize,
+}
+
+impl Tally {
+    fn note(&self, killed: bool, pending: bool, steered: bool, written: &[Record]) {
+        let note = |way: &AtomicUsize, is_taken: bool| {
+            way.fetch_add(usize::from(is_taken), Ordering::Relaxed);
+        };
+        let has = |kind: fn(&Record) -> bool| written.iter().any(kind);
+        note(&self.runs, true);
+        note(&self.killed, killed);
+        note(&self.pending, pending);
+        note(&self.steered, steered);
+        note(&self.made_room, has(|record| matches!(record, Record::Replaced { .. })));
+        note(&self.delegated, has(|record| matches!(record, Record::Subagent { .. })));
+    }
 }
 
 /// Lives a whole session: each run goes on where the one before ended or was killed.
-fn live(life: &[RunPlan]) {
+fn live(life: &[RunPlan], tally: &Tally) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -98,6 +134,9 @@ fn live(life: &[RunPlan]) {
                 check_session(&stage);
             }
             check_requests(&stage, &pending);
+            let killed = matches!(seen, Seen::Killed(_));
+            let steered = said.iter().any(|(_, taken)| *taken);
+            tally.note(killed, !pending.is_empty(), steered, &written);
             records.extend(written);
             check_every_step(&records);
         }

@@ -3,11 +3,13 @@
 
 use crate::support::{Stage, call, done, lines, text};
 use async_trait::async_trait;
-use belljar_agent::{Chain, Plan, Processor, ProcessorError, Round, SystemSource};
+use belljar_agent::{Agent, Chain, Plan, Processor, ProcessorError, Round, SystemSource, start};
 use belljar_types::{
-    Conversation, Message, Mode, ModelRequest, Origin, Part, StopReason, SystemPrompt, UserMessage,
+    Arguments, Conversation, FinishReason, Message, Mode, Model, ModelEvent, ModelRequest,
+    ModelStream, Origin, Part, StopReason, SystemPrompt, ToolCall, UserMessage,
 };
-use std::sync::Arc;
+use futures::{StreamExt, stream};
+use std::sync::{Arc, Mutex};
 
 /// A stable part that is not, and an environment that tells the round.
 #[derive(Debug)]
@@ -295,4 +297,50 @@ async fn a_processor_that_hangs_is_cancelled_with_its_run() {
     })
     .await;
     assert_eq!(played.finished.reason, StopReason::Canceled);
+}
+
+/// Notes where the list of messages of each request lies in memory, and calls a tool.
+#[derive(Debug, Default)]
+struct Looks(Mutex<Vec<usize>>);
+
+impl Model for Looks {
+    fn name(&self) -> &str {
+        "m"
+    }
+
+    fn provider(&self) -> &str {
+        "p"
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let mut seen = self.0.lock().unwrap();
+        seen.push(request.conversation.messages().as_ptr().addr());
+        let call = ToolCall {
+            id: format!("c{}", seen.len()),
+            tool: "read".to_owned(),
+            arguments: Arguments::parse(&format!("{{\"n\":{}}}", seen.len())),
+        };
+        let events = [ModelEvent::ToolCall(call), ModelEvent::Done(FinishReason::Stop)];
+        stream::iter(events.map(Ok)).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_conversation_is_never_copied_for_a_round() {
+    let mut conversation = Conversation::default();
+    for _ in 0..1000 {
+        let parts = vec![Part::text("so", Origin::Person)];
+        conversation.push(Message::User(UserMessage { parts }));
+    }
+    let stage = Stage::new(vec![])
+        .settings(|settings| settings.max_turns = 100)
+        .request(|request| request.conversation = conversation);
+    let model = Arc::new(Looks::default());
+    let agent = Agent { model: Some(model.clone()), ..stage.agent() };
+    start(agent, stage.request.clone()).finish().await.unwrap();
+    let seen = model.0.lock().unwrap();
+    assert_eq!(seen.len(), 100);
+    // It moves only where it outgrows its place, which doubles.
+    let moves = seen.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(moves <= 1, "it moved {moves} times");
 }

@@ -424,15 +424,12 @@ mod tests {
     #[test]
     fn a_command_is_completed() {
         let mut prompt = Prompt::new("");
-        type_in(&mut prompt, "/co");
+        type_in(&mut prompt, "/c");
         assert_eq!(prompt.look(), None);
         let shown: Vec<_> = prompt.candidates(40).iter().map(Line::to_string).collect();
         assert_eq!(
             shown,
-            [
-                "  /compact   [TEXT]  replace older mess…",
-                "  /cost      tokens, and what they cost…"
-            ]
+            ["  /clear     begin a new conversation", "  /cost      tokens, and what they cost…"]
         );
         press(&mut prompt, KeyCode::Down);
         assert_eq!(press(&mut prompt, KeyCode::Enter), Did::Edited);

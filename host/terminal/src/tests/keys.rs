@@ -99,8 +99,8 @@ fn commands_go_to_the_backend_and_only_those_that_look_in_the_middle_of_a_run() 
     assert_eq!(terminal.send("/tools"), [Effect::Command(Command::Tools)]);
     terminal.take(Input::Replied(Reply::text("the tools")));
     assert_eq!(terminal.press(KeyCode::Esc), [Effect::Cancel], "the run is still there");
-    assert_eq!(terminal.send("/undo"), []);
-    assert!(terminal.screen().contains("› /undo"), "it is not lost");
+    assert_eq!(terminal.send("/clear"), []);
+    assert!(terminal.screen().contains("› /clear"), "it is not lost");
     terminal.ctrl('u');
     assert_eq!(terminal.send("/toosl"), []);
     assert!(terminal.screen().contains("did you mean `/tools`?"));
