@@ -20,6 +20,8 @@ mod plugin_commands;
 mod plugins;
 mod run;
 mod selftest;
+#[cfg(target_os = "linux")]
+mod session;
 mod support;
 #[cfg(target_os = "linux")]
 mod system;
