@@ -301,3 +301,31 @@ fn a_skill_is_listed_loaded_and_grants_nothing() {
     let records = json_lines(&serde_json::to_string(&machine.session()).unwrap());
     assert!(records[0].as_array().unwrap().iter().any(|record| record["record"] == "skill_loaded"));
 }
+
+#[test]
+fn the_memory_is_written_after_the_stop_where_the_user_wants_one() {
+    let machine = Machine::new();
+    let kept = says("[{\"name\": \"build\", \"text\": \"# Build with make\"}]");
+    let turns = [says("Done."), kept];
+    let file = || {
+        let folders = fs::read_dir(machine.path("data/belljar/memory")).into_iter().flatten();
+        let mut files = folders.map(|folder| folder.unwrap().path().join("build.md"));
+        files.find_map(|file| fs::read_to_string(file).ok())
+    };
+    assert_eq!(run(&machine, &turns, &["build it"]).code, 0);
+    assert_eq!(file(), None, "nobody asked for a memory");
+
+    machine.write_at("config/belljar/config.toml", "memory = true\n");
+    let ended = run(&machine, &turns, &["build it"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(ended.events().last().unwrap()["result"], "Done.");
+    assert!(ended.stderr.contains("the memory `build` was added"), "{ended:?}");
+    assert_eq!(file().as_deref(), Some("# Build with make"));
+
+    // A folder's own settings cannot ask for one.
+    machine.write("belljar.toml", "memory = true\n");
+    let trusted = machine.run(["trust", "--yes", &machine.workspace().display().to_string()]);
+    let ended = run(&machine, &turns, &["build it"]);
+    assert_eq!(ended.code, 1, "{trusted:?}: {ended:?}");
+    assert!(ended.stderr.contains("memory"), "{ended:?}");
+}

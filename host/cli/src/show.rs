@@ -52,4 +52,13 @@ impl Sink {
             Self::Text(text) => text.show(&event.kind),
         }
     }
+
+    /// Tells people what no event carries any more.
+    pub(crate) fn aside(&self, sentence: &str) {
+        let screen = match self {
+            Self::Lines(screen) | Self::Last(screen) => screen,
+            Self::Text(text) => text.screen(),
+        };
+        screen.lock().note(sentence);
+    }
 }

@@ -49,6 +49,11 @@ pub struct Config {
     pub max_turns: Option<Setting<u32>>,
     /// At least 1.
     pub max_output_tokens: Option<Setting<u32>>,
+    /// The model's window in tokens, at least 1: what older messages are summed up for in time.
+    pub context_window: Option<Setting<u32>>,
+    /// Whether the model may keep texts for later sessions after a run, which is one more request.
+    /// The user's file only.
+    pub memory: Option<Setting<bool>>,
     /// By name. A built-in provider's name changes that provider.
     pub providers: BTreeMap<String, ProviderSettings>,
     pub rules: Rules,
@@ -254,6 +259,8 @@ fn resolve(layers: impl IntoIterator<Item = Config>) -> Config {
             permission_mode: above.permission_mode.or(below.permission_mode),
             max_turns: above.max_turns.or(below.max_turns),
             max_output_tokens: above.max_output_tokens.or(below.max_output_tokens),
+            context_window: above.context_window.or(below.context_window),
+            memory: above.memory.or(below.memory),
             providers,
             rules,
             hooks,

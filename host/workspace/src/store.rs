@@ -210,6 +210,8 @@ fn without_lines(config: Config) -> Config {
         permission_mode,
         max_turns,
         max_output_tokens,
+        context_window,
+        memory,
         mut providers,
         mut hooks,
         ..
@@ -221,6 +223,8 @@ fn without_lines(config: Config) -> Config {
         permission_mode: placeless(permission_mode),
         max_turns: placeless(max_turns),
         max_output_tokens: placeless(max_output_tokens),
+        context_window: placeless(context_window),
+        memory: placeless(memory),
         providers,
         mode_at_most: placeless(config.mode_at_most),
         rules: config.rules,

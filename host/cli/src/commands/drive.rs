@@ -10,7 +10,11 @@ use crate::{
 use belljar_agent::{Agent, Run, RunRequest, start};
 use belljar_types::{Event, EventKind, Origin, Part, StopReason, Usage};
 use futures::StreamExt as _;
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+
+/// How long the program stays for the memory after a run.
+const MEMORY: Duration = Duration::from_secs(20);
 
 /// A run that is ready to start.
 #[derive(Debug)]
@@ -72,6 +76,12 @@ pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
         }
     }
     let finished = run.finish().await?;
+    if let Some(memory) = finished.memory {
+        // Beside the events, which ended with the stop.
+        for sentence in memory.written(MEMORY).await.into_iter().flatten() {
+            sink.aside(&sentence);
+        }
+    }
     failed.map_or_else(|| Ok(exit::of_stop(finished.reason)), exit::of_write_error)
 }
 

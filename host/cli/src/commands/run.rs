@@ -22,8 +22,8 @@ use belljar_model::Recorder;
 use belljar_sandbox::Watching;
 use belljar_types::{Approver, Journal as _, Mode, Origin, Part, PermissionMode, SystemPrompt};
 use belljar_workspace::{
-    Clock, Config, Flags, GrantStore, Hooks, Instructions, Places, PromptSource, SessionJournal,
-    SessionStore, Skills, Workspace,
+    Clock, Config, Flags, GrantStore, Hooks, Instructions, Memory, Places, PromptSource,
+    SessionJournal, SessionStore, Skills, Workspace,
 };
 use std::{
     io::{self, IsTerminal as _},
@@ -290,8 +290,20 @@ async fn prepare(
         session(&arguments.session, &store, &workspace, &clock, &mut notices)?;
 
     let full_name = format!("{}/{}", model.provider(), model.name());
-    let system =
+    let mut system =
         PromptSource::new(workspace.clone(), &instructions, full_name, clock).with_skills(&skills);
+    let mut memory = None;
+    if config.memory.as_ref().is_some_and(|memory| memory.value) {
+        let kept = Memory::new(&places, workspace.folder());
+        match kept.index() {
+            Ok(index) => {
+                notices.extend(index.notices.iter().cloned());
+                system = system.with_memory(&index);
+                memory = Some(Arc::new(kept) as _);
+            }
+            Err(error) => notices.push(format!("this run has no memory: {error}")),
+        }
+    }
     let hooks = Hooks::new(config.hooks.clone(), workspace.folder(), journal.session(), |name| {
         std::env::var_os(name)
     });
@@ -324,6 +336,7 @@ async fn prepare(
         plan,
         hooks: Some(Arc::new(hooks)),
         skills: has_skills.then(|| Arc::new(skills) as _),
+        memory,
         permission_mode: mode,
         workspace: workspace.folder().display().to_string(),
         system: Arc::new(System(system)),
@@ -378,6 +391,7 @@ pub(super) fn settings(config: &Config) -> Settings {
     Settings {
         max_turns: config.max_turns.as_ref().map_or(default.max_turns, |turns| turns.value),
         max_output_tokens: config.max_output_tokens.as_ref().map(|tokens| tokens.value),
+        context_window: config.context_window.as_ref().map(|tokens| tokens.value.into()),
         ..default
     }
 }

@@ -36,6 +36,10 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    pub(crate) fn screen(&self) -> &SharedScreen {
+        &self.screen
+    }
+
     pub(super) fn new(screen: SharedScreen, talk: TalkArguments, lines: ResultLines) -> Self {
         Self {
             screen,

@@ -95,6 +95,14 @@ impl<'a> Section<'a> {
         }
     }
 
+    pub(super) fn boolean(&self, key: &str) -> Result<Option<Located<bool>>, ConfigError> {
+        let Some((at, value)) = self.get(key) else { return Ok(None) };
+        match value.as_bool() {
+            Some(value) => Ok(Some(Located { value, at })),
+            None => Err(self.wrong_type(at, key, "`true` or `false`", value)),
+        }
+    }
+
     /// A value of any type.
     pub(super) fn value(&self, key: &str) -> Option<Located<&'a DeValue<'a>>> {
         self.get(key).map(|(at, value)| Located { value, at })

@@ -10,7 +10,8 @@ const MODEL: &str = "BELLJAR_MODEL";
 const PERMISSION_MODE: &str = "BELLJAR_PERMISSION_MODE";
 const MAX_TURNS: &str = "BELLJAR_MAX_TURNS";
 const MAX_OUTPUT_TOKENS: &str = "BELLJAR_MAX_OUTPUT_TOKENS";
-const KNOWN: [&str; 4] = [MODEL, PERMISSION_MODE, MAX_TURNS, MAX_OUTPUT_TOKENS];
+const CONTEXT_WINDOW: &str = "BELLJAR_CONTEXT_WINDOW";
+const KNOWN: [&str; 5] = [MODEL, PERMISSION_MODE, MAX_TURNS, MAX_OUTPUT_TOKENS, CONTEXT_WINDOW];
 
 /// Reads the variables. An unknown one is a notice and no error: it may have been set for another
 /// version, or for a program of the user's own. An empty one counts as absent.
@@ -33,6 +34,9 @@ pub(super) fn parse(
             MAX_TURNS => config.max_turns = Some(read(MAX_TURNS, &value, number)?),
             MAX_OUTPUT_TOKENS => {
                 config.max_output_tokens = Some(read(MAX_OUTPUT_TOKENS, &value, number)?);
+            }
+            CONTEXT_WINDOW => {
+                config.context_window = Some(read(CONTEXT_WINDOW, &value, number)?);
             }
             unknown => notices.push(unknown_notice(unknown)),
         }

@@ -20,6 +20,8 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
         "permission_mode",
         "max_turns",
         "max_output_tokens",
+        "context_window",
+        "memory",
         "providers",
         "rules",
         "hooks",
@@ -31,6 +33,8 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
         permission_mode: checked(root.string("permission_mode")?, parse_permission_mode)?,
         max_turns: checked(root.number("max_turns")?, at_least_one)?,
         max_output_tokens: checked(root.number("max_output_tokens")?, at_least_one)?,
+        context_window: checked(root.number("context_window")?, at_least_one)?,
+        memory: checked(root.boolean("memory")?, Ok)?,
         providers: match root.section("providers")? {
             Some(section) => providers(&section)?,
             None => Default::default(),

@@ -30,7 +30,16 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<OwnSettings, ConfigError>
     let document = Document { file, text };
     let table = document.parse()?;
     let root = Section { document, name: String::new(), table: &table };
-    for key in ["max_turns", "max_output_tokens", "providers", "workspaces", "hooks", "secrets"] {
+    for key in [
+        "max_turns",
+        "max_output_tokens",
+        "context_window",
+        "memory",
+        "providers",
+        "workspaces",
+        "hooks",
+        "secrets",
+    ] {
         refuse(&root, key, YOURS)?;
     }
     root.only(&["model", "permission_mode", "rules", "plugins"])?;

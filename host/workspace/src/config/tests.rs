@@ -39,6 +39,8 @@ fn every_key_is_read() {
 permission_mode = "accept-edits"
 max_turns = 30
 max_output_tokens = 0x1000
+context_window = 200_000
+memory = true
 
 [providers.local]
 protocol = "openai"
@@ -56,19 +58,21 @@ deny = ["delete_path"]
         protocol: Some(Protocol::OpenAi),
         base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
         api_key_env: Some("LOCAL_API_KEY".to_owned()),
-        source: at(6),
+        source: at(8),
     };
     let anthropic = ProviderSettings {
         protocol: None,
         base_url: Some("http://[::1]:9".to_owned()),
         api_key_env: None,
-        source: at(10),
+        source: at(12),
     };
     let expected = Config {
         model: Some(Setting { value: "local/qwen".to_owned(), source: at(1) }),
         permission_mode: Some(Setting { value: PermissionMode::AcceptEdits, source: at(2) }),
         max_turns: Some(Setting { value: 30, source: at(3) }),
         max_output_tokens: Some(Setting { value: 4096, source: at(4) }),
+        context_window: Some(Setting { value: 200_000, source: at(5) }),
+        memory: Some(Setting { value: true, source: at(6) }),
         providers: [("local".to_owned(), local), ("anthropic".to_owned(), anthropic)].into(),
         rules: rules(&["files/read_file", "search/*"], &["files/write_file"], &["delete_path"]),
         ..Config::default()
@@ -86,10 +90,11 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "zz = 1\nmodle = 1",
             "1: unknown key `zz`: the known keys here are `model`, \
-          `permission_mode`, `max_turns`, `max_output_tokens`, `providers`, `rules`, `hooks`, \
-          `plugins`, `workspaces`",
+          `permission_mode`, `max_turns`, `max_output_tokens`, `context_window`, `memory`, \
+          `providers`, `rules`, `hooks`, `plugins`, `workspaces`",
         ),
         ("model = 3", "1: `model` must be a string, and is a whole number"),
+        ("memory = 1", "1: `memory` must be `true` or `false`, and is a whole number"),
         (
             "model = \"gpt\"",
             "1: `gpt` is not a model: write `PROVIDER/NAME`, such as \
@@ -212,7 +217,7 @@ fn the_environment_is_read_and_unknown_variables_are_notices() {
             "the environment variable `BELLJAR_MODLE` sets nothing: did you mean `BELLJAR_MODEL`?",
             "the environment variable `BELLJAR_ZZZ` sets nothing: the known ones are \
              `BELLJAR_MODEL`, `BELLJAR_PERMISSION_MODE`, `BELLJAR_MAX_TURNS`, \
-             `BELLJAR_MAX_OUTPUT_TOKENS`",
+             `BELLJAR_MAX_OUTPUT_TOKENS`, `BELLJAR_CONTEXT_WINDOW`",
         ]
     );
     let cases = [
