@@ -24,9 +24,8 @@ pub enum Turn {
 /// What became of a message that was sent while a run was busy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Steered {
-    /// The loop takes it at the top of its next round. If the run stops before that, other than
-    /// as `completed`, the session gives the text back to the person, and the backend must not
-    /// send it any more.
+    /// The loop takes it at the top of its next round. Where the run ends before that, it stays in
+    /// the conversation, and the next run reads it.
     Queued,
     /// The run takes no more messages. The session sends it as the next turn.
     Closed,

@@ -334,8 +334,14 @@ impl Session {
             self.dialogs.clear();
             effects.push(Effect::Dismiss);
         }
+        // What was accepted and not read stays in the conversation, for the next run to read.
+        if !self.queued.is_empty() {
+            self.taken();
+            self.transcript
+                .note("the run ended first: this is read in your next turn", self.size.columns);
+        }
         // What was not taken goes back to where it can be sent again.
-        let mut back = std::mem::take(&mut self.queued);
+        let mut back = Vec::new();
         if was_canceled {
             back.append(&mut self.late);
         }

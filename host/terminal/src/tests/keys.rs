@@ -20,15 +20,19 @@ fn a_message_in_the_middle_of_a_run_is_queued_until_a_round_takes_it() {
 }
 
 #[test]
-fn what_a_canceled_run_did_not_take_comes_back_to_be_sent_again() {
+fn what_a_canceled_run_did_not_take_comes_back_and_what_it_did_is_not_sent_twice() {
     let mut terminal = Terminal::running(SMALL);
     terminal.send("use tabs");
     terminal.take(Input::Steered("use tabs".to_owned(), Steered::Queued));
+    terminal.send("and two");
+    terminal.take(Input::Steered("and two".to_owned(), Steered::Closed));
     terminal.type_in("and");
     assert_eq!(terminal.press(KeyCode::Esc), [Effect::Cancel]);
     assert_eq!(terminal.press(KeyCode::Esc), [], "once is enough");
     assert_eq!(terminal.tell(stop(StopReason::Canceled, "")), []);
-    assert_eq!(terminal.press(KeyCode::Enter)[1..], message("use tabs\nand"));
+    let screen = terminal.screen();
+    assert!(screen.contains("\n› use tabs\n") && screen.contains("in your next turn"), "{screen}");
+    assert_eq!(terminal.press(KeyCode::Enter)[1..], message("and two\nand"));
 }
 
 #[test]
