@@ -459,11 +459,23 @@ fn check_said(stage: &Stage, plan: &RunPlan, played: &Played, said: &[(String, b
     }
     let records = stage.journal.records();
     let on_disk: Vec<_> = records.iter().filter_map(message_of).cloned().collect();
-    let messages = match stage.journal.failed() {
-        true => played.finished.conversation.messages(),
-        false => &on_disk,
-    };
-    let texts: Vec<&str> = messages
+    let mut texts = said_in(&on_disk);
+    if stage.journal.failed() {
+        // What made room may have left out of the conversation what the disk took before it failed.
+        let unwritten = said_in(played.finished.conversation.messages());
+        texts.extend(unwritten.into_iter().filter(|text| !said_in(&on_disk).contains(text)));
+    }
+    let number = |text: &str| text.rsplit(' ').next().map(str::to_owned);
+    let own = said.first().and_then(|(text, _)| number(text));
+    texts.retain(|text| number(text) == own);
+    let taken: Vec<&str> =
+        said.iter().filter(|(_, taken)| *taken).map(|(text, _)| text.as_str()).collect();
+    assert_eq!(texts, taken, "what was said is read in its order");
+}
+
+/// The texts that a person said, in order.
+fn said_in(messages: &[Arc<Message>]) -> Vec<&str> {
+    messages
         .iter()
         .filter_map(|message| match message.as_ref() {
             Message::User(user) => user.parts.first(),
@@ -473,13 +485,7 @@ fn check_said(stage: &Stage, plan: &RunPlan, played: &Played, said: &[(String, b
             Content::Text { text } if text.starts_with("message ") => Some(text.as_str()),
             _ => None,
         })
-        .collect();
-    let number = |text: &str| text.rsplit(' ').next().map(str::to_owned);
-    let own = said.first().and_then(|(text, _)| number(text));
-    let texts: Vec<&str> = texts.into_iter().filter(|text| number(text) == own).collect();
-    let taken: Vec<&str> =
-        said.iter().filter(|(_, taken)| *taken).map(|(text, _)| text.as_str()).collect();
-    assert_eq!(texts, taken, "what was said is read in its order");
+        .collect()
 }
 
 /// Runs a check; where it fails, the events of the run are part of the message.
