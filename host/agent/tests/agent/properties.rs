@@ -14,7 +14,7 @@ use belljar_types::{
 };
 use futures::StreamExt;
 use plans::{Interference, RunPlan, Say, lives};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::{
     collections::HashSet,
     io::Write,
@@ -40,17 +40,29 @@ enum Seen {
     Killed(Vec<Record>),
 }
 
+/// Another number in this variable gives other sessions.
+const SEED: &str = "BELLJAR_TEST_SEED";
+
+/// The same sessions each time, unless somebody looks for more.
+fn seed() -> u64 {
+    std::env::var(SEED).ok().map_or(1, |seed| seed.parse().unwrap())
+}
+
 #[test]
 fn whatever_happens_the_conversation_is_valid_and_the_one_stop_is_last() {
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
     let tally = Tally::default();
-    let ran = TestRunner::new(config).run(&lives(), |life| {
+    let seed = seed();
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let ran = TestRunner::new_with_rng(config, rng).run(&lives(), |life| {
         tally.cases.fetch_add(1, Ordering::Relaxed);
         live(&life, &tally);
         Ok(())
     });
     if let Err(error) = ran {
-        panic!("{error}");
+        panic!("with {SEED}={seed}: {error}");
     }
     let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     // Past the capture of the test harness, so that the count is in the log of a run that passed.
