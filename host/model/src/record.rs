@@ -190,6 +190,10 @@ impl Model for RecordedModel {
         self.model.provider()
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.model.context_window()
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let number = {
             let mut tape = self.recorder.lock();

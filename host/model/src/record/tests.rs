@@ -30,6 +30,10 @@ impl Model for Sayer {
         "p"
     }
 
+    fn context_window(&self) -> Option<u64> {
+        Some(7)
+    }
+
     fn stream(&self, _: ModelRequest) -> ModelStream {
         Box::pin(stream::iter(self.turns[self.next.fetch_add(1, Ordering::Relaxed)].clone()))
     }
@@ -53,6 +57,13 @@ fn done() -> Result<ModelEvent, ModelError> {
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_recorded_model_is_the_same_to_the_loop() {
+    let recorder = Recorder::create(folder().path().join("r.jsonl")).unwrap();
+    let model = recorder.record(sayer(Vec::new()));
+    assert_eq!((model.provider(), model.name(), model.context_window()), ("p", "m", Some(7)));
 }
 
 #[test]
