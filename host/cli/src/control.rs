@@ -148,12 +148,11 @@ impl Asked {
             return Err("`reason` goes with `no_because` and `text`, and with no other".to_owned());
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(question) = open.questions.remove(call_id) else {
-            return Err(format!("nothing is asked about the call `{call_id}`"));
-        };
         // Whoever asked may have been cancelled meanwhile.
-        let _ = question.send((answer, reason));
-        Ok(())
+        match open.questions.remove(call_id).map(|question| question.send((answer, reason))) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(format!("nothing is asked about the call `{call_id}`")),
+        }
     }
 
     fn end(&self) {
@@ -233,6 +232,8 @@ mod tests {
         assert_eq!(said(&line("1", "\"no_because\""), &asked).len(), 1, "it lacks the reason");
         assert_eq!(said(&line("1", "\"once\""), &asked).len(), 0);
         assert_eq!(one.await, Ok((Answer::Once, None)));
+        drop(asked.ask("3"));
+        assert_eq!(said(&line("3", "\"once\""), &asked).len(), 1, "it is asked no more");
         let open = asked.ask("3").unwrap();
         asked.end();
         assert!(open.await.is_err(), "nobody answers any more");

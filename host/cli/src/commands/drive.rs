@@ -43,14 +43,15 @@ pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
     let mut failed = None;
     loop {
         let event = tokio::select! {
+            // A cancel must not wait behind a flood of events.
             biased;
-            event = run.next() => event,
             said = next_said(&mut said) => {
                 if let Some(notice) = follow(&run, said) {
                     failed = failed.or(sink.show(&numbers.event(notice)).err());
                 }
                 continue;
             }
+            event = run.next() => event,
         };
         let Some(event) = event else { break };
         let is_start = matches!(event.kind, EventKind::Start { .. });

@@ -257,11 +257,6 @@ async fn prepare(
     let grants = Grants::new(&config, &policy.grants, &workspace)?;
     let chosen = model::choose(&config).await?;
     notices.extend(chosen.notice);
-    let recorder = arguments.record.as_ref().map(Recorder::create).transpose()?;
-    let model = match &recorder {
-        Some(recorder) => recorder.record(chosen.model),
-        None => chosen.model,
-    };
     let is_asked = control.is_some() || has_person(screen);
     let mode = match arguments.mode {
         RunMode::Plan => PermissionMode::Plan,
@@ -289,6 +284,12 @@ async fn prepare(
     let (journal, restored) =
         session(&arguments.session, &store, &workspace, &clock, &mut notices)?;
 
+    // Last, so that no mistake leaves an empty recording in the way.
+    let recorder = arguments.record.as_ref().map(Recorder::create).transpose()?;
+    let model = match &recorder {
+        Some(recorder) => recorder.record(chosen.model),
+        None => chosen.model,
+    };
     let full_name = format!("{}/{}", model.provider(), model.name());
     let mut system =
         PromptSource::new(workspace.clone(), &instructions, full_name, clock).with_skills(&skills);

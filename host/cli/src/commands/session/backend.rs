@@ -62,6 +62,8 @@ pub(super) struct State {
 /// A run that goes on.
 pub(super) struct Busy {
     cancel: CancellationToken,
+    /// It plans, whatever mode the person chooses meanwhile.
+    plans: bool,
     /// There once the run has begun.
     handle: Option<RunHandle>,
 }
@@ -188,9 +190,19 @@ impl Live {
             output_tokens: sum(state.usage.output_tokens, usage.output_tokens),
             cached_tokens: sum(state.usage.cached_tokens, usage.cached_tokens),
         };
+        if mode == Mode::Plan {
+            self.decide_in(state.mode);
+        }
         if mode == Mode::Plan && *reason == StopReason::Completed {
             state.plan = Some(Plan { task: state.task.clone(), text: result.clone() });
         }
+    }
+
+    /// Decides in this mode from the next call on; what is offered follows at once.
+    fn decide_in(&self, mode: PermissionMode) {
+        self.0.sandbox.set_mode(mode);
+        let sandbox = self.0.sandbox.clone();
+        tokio::spawn(async move { sandbox.refresh().await });
     }
 
     fn history_file(&self) -> PathBuf {
@@ -218,7 +230,8 @@ fn failed(reason: StopReason, message: String) -> BoxStream<'static, Event> {
 impl Backend for Live {
     fn start(&self, turn: Turn) -> BoxStream<'static, Event> {
         let cancel = CancellationToken::new();
-        self.state().busy = Some(Busy { cancel: cancel.clone(), handle: None });
+        let plans = matches!(turn, Turn::Plan(_));
+        self.state().busy = Some(Busy { cancel: cancel.clone(), plans, handle: None });
         self.clone().begin(turn, cancel).flatten_stream().boxed()
     }
 
@@ -248,10 +261,13 @@ impl Backend for Live {
     }
 
     fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), String> {
-        self.state().mode = mode;
-        self.0.sandbox.set_mode(mode);
-        let sandbox = self.0.sandbox.clone();
-        tokio::spawn(async move { sandbox.refresh().await });
+        let mut state = self.state();
+        state.mode = mode;
+        if state.busy.as_ref().is_some_and(|busy| busy.plans) {
+            // From the next turn on.
+            return Ok(());
+        }
+        self.decide_in(mode);
         Ok(())
     }
 
