@@ -162,3 +162,26 @@ fn the_mode_is_changed_by_a_key_and_a_plan_changes_nothing() {
     assert_eq!(machine.read("b.txt"), "x");
     assert_eq!(person.leaves(), 0);
 }
+
+/// At the turn limit a plan that goes on is still one: nothing is changed in a mode that allows it.
+#[test]
+fn a_plan_that_goes_on_past_the_turn_limit_changes_nothing() {
+    let machine = Machine::new();
+    let look = calls("list_directory", json!({}));
+    let turns =
+        [look, write("a.txt"), says("1. Write `a.txt`."), write("a.txt"), says("Carried out.")];
+    let options = ["--permission-mode", "bypass", "--max-turns", "1"];
+    let mut person = Person::sits_down(&machine, &turns, &options);
+    person.types("/plan make a.txt\r");
+    person.sees("go on?");
+    person.types_until("y", "write_file");
+    person.sees("go on?");
+    assert!(!machine.workspace().join("a.txt").exists());
+    person.types_until("y", "1. Write");
+    assert!(!machine.workspace().join("a.txt").exists());
+    person.types("\x15/do\r");
+    person.sees("go on?");
+    assert_eq!(machine.read("a.txt"), "x");
+    person.types_until("y", "Carried out.");
+    assert_eq!(person.leaves(), 0);
+}

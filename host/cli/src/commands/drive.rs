@@ -46,8 +46,10 @@ pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
             // A cancel must not wait behind a flood of events.
             biased;
             said = next_said(&mut said) => {
-                if let Some(notice) = follow(&run, said) {
-                    failed = failed.or(sink.show(&numbers.event(notice)).err());
+                let notice = follow(&run, said).map(|notice| numbers.event(notice));
+                if let Some(Err(error)) = notice.map(|notice| sink.show(&notice)) {
+                    run.cancel();
+                    failed.get_or_insert(error);
                 }
                 continue;
             }

@@ -17,7 +17,7 @@ use crate::{
 use backend::{Live, State};
 use belljar_sandbox::Watching;
 use belljar_terminal::{Left, Settings, Why};
-use belljar_types::{Journal as _, Usage};
+use belljar_types::{Journal as _, Mode, Usage};
 use belljar_workspace::{Clock, Flags, GrantStore, Instructions, Places, SessionStore, Skills};
 use std::sync::{Arc, Mutex};
 
@@ -68,6 +68,7 @@ pub(crate) async fn run(arguments: SessionCommand, screen: SharedScreen) -> anyh
         mode,
         plan: None,
         task: String::new(),
+        last: Mode::Chat,
         busy: None,
         usage: Usage::default(),
     };

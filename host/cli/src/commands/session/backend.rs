@@ -52,8 +52,9 @@ pub(super) struct State {
     pub(super) mode: PermissionMode,
     /// The last plan and what it is for.
     pub(super) plan: Option<Plan>,
-    /// What the last turn was about.
+    /// What the last turn was about, and what kind of run it was.
     pub(super) task: String,
+    pub(super) last: Mode,
     pub(super) busy: Option<Busy>,
     /// Of all turns.
     pub(super) usage: Usage,
@@ -93,8 +94,11 @@ impl Live {
         let mode = match turn {
             Turn::Plan(_) => Mode::Plan,
             Turn::Do(_) => Mode::Do,
-            Turn::Message(_) | Turn::GoOn => Mode::Chat,
+            Turn::Message(_) => Mode::Chat,
+            // What goes on is what it was: a plan still changes nothing.
+            Turn::GoOn => self.state().last,
         };
+        self.state().last = mode;
         let permission_mode =
             if mode == Mode::Plan { PermissionMode::Plan } else { self.state().mode };
         parts.sandbox.set_mode(permission_mode);
@@ -115,7 +119,7 @@ impl Live {
         };
         let (text, plan) = match turn {
             Turn::Message(text) | Turn::Plan(text) => (text, None),
-            Turn::GoOn => (String::new(), None),
+            Turn::GoOn => (String::new(), plan.filter(|_| mode == Mode::Do)),
             Turn::Do(more) => match plan {
                 Some(plan) => (more, Some(plan)),
                 None => {
@@ -230,8 +234,14 @@ fn failed(reason: StopReason, message: String) -> BoxStream<'static, Event> {
 impl Backend for Live {
     fn start(&self, turn: Turn) -> BoxStream<'static, Event> {
         let cancel = CancellationToken::new();
-        let plans = matches!(turn, Turn::Plan(_));
-        self.state().busy = Some(Busy { cancel: cancel.clone(), plans, handle: None });
+        let mut state = self.state();
+        let plans = match turn {
+            Turn::Plan(_) => true,
+            Turn::GoOn => state.last == Mode::Plan,
+            Turn::Message(_) | Turn::Do(_) => false,
+        };
+        state.busy = Some(Busy { cancel: cancel.clone(), plans, handle: None });
+        drop(state);
         self.clone().begin(turn, cancel).flatten_stream().boxed()
     }
 
