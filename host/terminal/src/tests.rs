@@ -250,7 +250,7 @@ fn done(call: &ToolCall) -> EventKind {
         times: CallTimes { waiting_us: 0, instantiate_us: 300, run_us: 2_900, host_us: 0 },
         bytes_in: 10,
         bytes_out: 240,
-        files_read: vec!["/work/a.rs".to_owned()],
+        files_read: vec!["notes/a.rs".to_owned()],
         files_written: Vec::new(),
         hosts: Vec::new(),
         denied: Vec::new(),
