@@ -161,7 +161,8 @@ fn tell<const N: usize>(screen: &SharedScreen, output: &OutputArguments, kinds: 
     }
 }
 
-fn stop(reason: StopReason, message: String) -> EventKind {
+/// The stop of a run that never began.
+pub(super) fn stop(reason: StopReason, message: String) -> EventKind {
     EventKind::Stop {
         reason,
         message,

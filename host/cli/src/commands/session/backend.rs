@@ -1,7 +1,10 @@
 //! The loop behind the session: each turn is a run over the session's file as it is.
 
 use super::commands;
-use crate::{commands::run::System, lasting::Lasting};
+use crate::{
+    commands::{drive::stop, run::System},
+    lasting::Lasting,
+};
 use async_trait::async_trait;
 use belljar_agent::{Actions, Agent, Plan, RunHandle, RunRequest, Settings, restore, start};
 use belljar_sandbox::Sandbox;
@@ -115,7 +118,7 @@ impl Live {
         // The file is what was said; a run that was dropped may have left calls open in it.
         let restored = match parts.store.load(&id) {
             Ok(loaded) => restore(loaded.records),
-            Err(error) => return failed(StopReason::SessionError, error.to_string()),
+            Err(error) => return self.not_begun(StopReason::SessionError, error.to_string()),
         };
         let (text, plan) = match turn {
             Turn::Message(text) | Turn::Plan(text) => (text, None),
@@ -124,7 +127,7 @@ impl Live {
                 Some(plan) => (more, Some(plan)),
                 None => {
                     let message = "there is no plan yet: make one with `/plan TASK`".to_owned();
-                    return failed(StopReason::Ended, message);
+                    return self.not_begun(StopReason::Ended, message);
                 }
             },
         };
@@ -177,6 +180,18 @@ impl Live {
         run.inspect(move |event| live.note(event, mode)).boxed()
     }
 
+    /// The one event of a run that could not begin.
+    fn not_begun(&self, reason: StopReason, message: String) -> BoxStream<'static, Event> {
+        let mode = {
+            let mut state = self.state();
+            state.busy = None;
+            state.mode
+        };
+        self.decide_in(mode);
+        let kind = stop(reason, message);
+        stream::iter([Event { seq: 0, iteration: 0, agent: None, kind }]).boxed()
+    }
+
     /// Keeps of a run what later turns need.
     fn note(&self, event: &Event, mode: Mode) {
         let EventKind::Stop { usage, result, reason, .. } = &event.kind else { return };
@@ -212,22 +227,6 @@ impl Live {
     fn history_file(&self) -> PathBuf {
         self.0.places.state.join("history")
     }
-}
-
-/// The one event of a run that could not begin.
-fn failed(reason: StopReason, message: String) -> BoxStream<'static, Event> {
-    let kind = EventKind::Stop {
-        reason,
-        message,
-        turns: 0,
-        duration_ms: 0,
-        usage: Usage::default(),
-        result: String::new(),
-        denials: 0,
-        denied: Vec::new(),
-        session: String::new(),
-    };
-    stream::iter([Event { seq: 0, iteration: 0, agent: None, kind }]).boxed()
 }
 
 #[async_trait]
