@@ -2,9 +2,9 @@
 //! `--input-format stream-json`.
 //!
 //! `user` gives the prompt, and afterwards a message that the busy run reads in its next round;
-//! `approval_answer` answers an `approval` event by its call; `cancel` cancels the run. A line that
-//! is none of these is told and changes nothing. The end of the input ends nothing either, but what
-//! is asked from then on is answered by nobody, so it is denied.
+//! `approval_answer` answers an `approval` event by its call; `cancel` cancels the run, at whatever
+//! point. A line that is none of these is told and changes nothing. The end of the input ends nothing
+//! either, but what is asked from then on is answered by nobody, so it is denied.
 
 use crate::{lasting::Lasting, prompt::LARGEST};
 use async_trait::async_trait;
@@ -16,6 +16,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -50,20 +51,27 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(crate) enum Said {
     User(String),
-    Cancel,
     /// A line that changes nothing, and why.
     Nonsense(String),
+}
+
+/// The other program: what it says, and what it is asked.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) said: mpsc::Receiver<Said>,
+    pub(crate) questions: Arc<Questions>,
 }
 
 /// The other program as the one who is asked.
 #[derive(Debug)]
 pub(crate) struct ControlApprover {
-    asked: Arc<Asked>,
+    questions: Arc<Questions>,
     lasting: Lasting,
 }
 
+/// What is asked and has no answer yet, by the call that it is about.
 #[derive(Debug, Default)]
-struct Asked {
+pub(crate) struct Questions {
     open: Mutex<Open>,
 }
 
@@ -71,23 +79,39 @@ struct Asked {
 struct Open {
     /// The input has ended.
     is_over: bool,
-    questions: HashMap<String, oneshot::Sender<(Answer, Option<String>)>>,
+    questions: HashMap<String, Question>,
+}
+
+type Answered = (Answer, Option<String>);
+
+/// Both ends of an answer's way: it may come before anybody waits for it.
+#[derive(Debug)]
+struct Question {
+    /// Gone once it was answered.
+    sender: Option<oneshot::Sender<Answered>>,
+    /// Gone once it is waited for.
+    receiver: Option<oneshot::Receiver<Answered>>,
 }
 
 /// Starts to read standard input, on a thread of its own, since a read cannot be called off.
-pub(crate) fn listen(lasting: Lasting) -> (ControlApprover, mpsc::Receiver<Said>) {
-    let asked = Arc::new(Asked::default());
+pub(crate) fn listen(lasting: Lasting, cancel: CancellationToken) -> (ControlApprover, Control) {
+    let questions = Arc::new(Questions::default());
     let (sender, said) = mpsc::channel(64);
-    let answers = Arc::clone(&asked);
+    let answers = Arc::clone(&questions);
     std::thread::spawn(move || {
-        read(io::stdin().lock(), &answers, |said| sender.blocking_send(said).is_ok());
+        read(io::stdin().lock(), &answers, &cancel, |said| sender.blocking_send(said).is_ok());
         answers.end();
     });
-    (ControlApprover { asked, lasting }, said)
+    (ControlApprover { questions: Arc::clone(&questions), lasting }, Control { said, questions })
 }
 
 /// Reads to the end of the input, or until nobody takes what was said.
-fn read(mut input: impl io::BufRead, asked: &Asked, mut say: impl FnMut(Said) -> bool) {
+fn read(
+    mut input: impl io::BufRead,
+    questions: &Questions,
+    cancel: &CancellationToken,
+    mut say: impl FnMut(Said) -> bool,
+) {
     let mut line = Vec::new();
     for number in 1_u64.. {
         line.clear();
@@ -107,9 +131,12 @@ fn read(mut input: impl io::BufRead, asked: &Asked, mut say: impl FnMut(Said) ->
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => match serde_json::from_slice(&line) {
                 Ok(Line::User { text }) => Said::User(text),
-                Ok(Line::Cancel {}) => Said::Cancel,
+                Ok(Line::Cancel {}) => {
+                    cancel.cancel();
+                    continue;
+                }
                 Ok(Line::ApprovalAnswer { call_id, answer, reason }) => {
-                    match asked.answer(&call_id, answer, reason) {
+                    match questions.answer(&call_id, answer, reason) {
                         Ok(()) => continue,
                         Err(why) => Said::Nonsense(format!(
                             "line {number} of standard input changes nothing: {why}"
@@ -130,16 +157,26 @@ fn read(mut input: impl io::BufRead, asked: &Asked, mut say: impl FnMut(Said) ->
     }
 }
 
-impl Asked {
-    /// A question; nothing comes back where nobody is there.
-    fn ask(&self, call_id: &str) -> Option<oneshot::Receiver<(Answer, Option<String>)>> {
+impl Questions {
+    /// Takes answers about a call from now on: before the other program can know of the question,
+    /// and so before it can answer.
+    pub(crate) fn open(&self, call_id: &str) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.is_over {
-            return None;
+        if !open.is_over {
+            open.questions.entry(call_id.to_owned()).or_default();
         }
-        let (sender, receiver) = oneshot::channel();
-        open.questions.insert(call_id.to_owned(), sender);
-        Some(receiver)
+    }
+
+    /// Nobody waits for an answer about the call any more.
+    pub(crate) fn close(&self, call_id: &str) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).questions.remove(call_id);
+    }
+
+    /// Waits for the answer; nothing comes back where nobody is there.
+    fn ask(&self, call_id: &str) -> Option<oneshot::Receiver<Answered>> {
+        self.open(call_id);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.questions.get_mut(call_id)?.receiver.take()
     }
 
     fn answer(&self, call_id: &str, answer: Answer, reason: Option<String>) -> Result<(), String> {
@@ -148,8 +185,9 @@ impl Asked {
             return Err("`reason` goes with `no_because` and `text`, and with no other".to_owned());
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = open.questions.get_mut(call_id).and_then(|question| question.sender.take());
         // Whoever asked may have been cancelled meanwhile.
-        match open.questions.remove(call_id).map(|question| question.send((answer, reason))) {
+        match sender.map(|sender| sender.send((answer, reason))) {
             Some(Ok(())) => Ok(()),
             Some(Err(_)) | None => Err(format!("nothing is asked about the call `{call_id}`")),
         }
@@ -158,14 +196,22 @@ impl Asked {
     fn end(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.is_over = true;
-        open.questions.clear();
+        // What was answered is still read.
+        open.questions.retain(|_, question| question.sender.is_none());
+    }
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        let (sender, receiver) = oneshot::channel();
+        Self { sender: Some(sender), receiver: Some(receiver) }
     }
 }
 
 #[async_trait]
 impl Approver for ControlApprover {
     async fn ask(&self, question: &ApprovalQuestion) -> Option<ApprovalAnswer> {
-        let (answer, reason) = self.asked.ask(&question.call.id)?.await.ok()?;
+        let (answer, reason) = self.questions.ask(&question.call.id)?.await.ok()?;
         Some(match answer {
             Answer::Once => ApprovalAnswer::Once,
             Answer::Session if question.question.session => ApprovalAnswer::Session,
@@ -183,7 +229,7 @@ impl Approver for ControlApprover {
     }
 
     async fn answer(&self, question: &PersonQuestion) -> Option<String> {
-        let (answer, reason) = self.asked.ask(&question.call_id)?.await.ok()?;
+        let (answer, reason) = self.questions.ask(&question.call_id)?.await.ok()?;
         (answer == Answer::Text).then_some(reason).flatten()
     }
 }
@@ -192,51 +238,71 @@ impl Approver for ControlApprover {
 mod tests {
     use super::*;
 
-    fn said(input: &str, asked: &Asked) -> Vec<String> {
+    fn said(input: &str, questions: &Questions) -> Vec<String> {
         let mut all = Vec::new();
-        read(input.as_bytes(), asked, |said| {
+        read(input.as_bytes(), questions, &CancellationToken::new(), |said| {
             all.push(format!("{said:?}"));
             true
         });
         all
     }
 
+    fn answer(call_id: &str, rest: &str) -> String {
+        format!("{{\"type\":\"approval_answer\",\"call_id\":\"{call_id}\",\"answer\":{rest}}}\n")
+    }
+
     #[test]
     fn lines_are_read_and_what_is_none_is_told_and_changes_nothing() {
-        let asked = Asked::default();
         let lines = said(
-            "{\"type\":\"user\",\"text\":\"go on\"}\n\n{\"type\":\"cancel\"}\n\
+            "{\"type\":\"user\",\"text\":\"go on\"}\n\n\
              {\"type\":\"approval_answer\",\"call_id\":\"x\",\"answer\":\"once\"}\n\
              {\"type\":\"user\",\"text\":\"a\",\"mode\":\"bypass\"}\nhello",
-            &asked,
+            &Questions::default(),
         );
         assert_eq!(lines[0], "User(\"go on\")");
-        assert_eq!(lines[1], "Cancel");
-        assert!(lines[2].contains("line 4") && lines[2].contains("nothing is asked"), "{lines:?}");
-        assert!(lines[3].contains("line 5") && lines[3].contains("mode"), "{lines:?}");
-        assert!(lines[4].contains("line 6"), "{lines:?}");
-        assert_eq!(lines.len(), 5);
+        assert!(lines[1].contains("line 3") && lines[1].contains("nothing is asked"), "{lines:?}");
+        assert!(lines[2].contains("line 4") && lines[2].contains("mode"), "{lines:?}");
+        assert!(lines[3].contains("line 5"), "{lines:?}");
+        assert_eq!(lines.len(), 4);
+    }
+
+    #[test]
+    fn a_cancel_does_not_wait_for_whoever_reads_what_was_said() {
+        let cancel = CancellationToken::new();
+        read(&b"{\"type\":\"cancel\"}\n"[..], &Questions::default(), &cancel, |said| {
+            panic!("{said:?}")
+        });
+        assert!(cancel.is_cancelled());
     }
 
     #[tokio::test]
     async fn an_answer_reaches_the_call_that_it_names_and_no_other() {
-        let asked = Asked::default();
-        let (one, two) = (asked.ask("1").unwrap(), asked.ask("2").unwrap());
-        let line = |call_id: &str, rest: &str| {
-            format!(
-                "{{\"type\":\"approval_answer\",\"call_id\":\"{call_id}\",\"answer\":{rest}}}\n"
-            )
-        };
-        assert_eq!(said(&line("2", "\"no_because\",\"reason\":\"not there\""), &asked).len(), 0);
+        let questions = Questions::default();
+        let (one, two) = (questions.ask("1").unwrap(), questions.ask("2").unwrap());
+        let no = answer("2", "\"no_because\",\"reason\":\"not there\"");
+        assert_eq!(said(&no, &questions).len(), 0);
         assert_eq!(two.await, Ok((Answer::NoBecause, Some("not there".to_owned()))));
-        assert_eq!(said(&line("1", "\"no_because\""), &asked).len(), 1, "it lacks the reason");
-        assert_eq!(said(&line("1", "\"once\""), &asked).len(), 0);
+        assert_eq!(said(&answer("1", "\"no_because\""), &questions).len(), 1, "no reason");
+        assert_eq!(said(&answer("1", "\"once\""), &questions).len(), 0);
         assert_eq!(one.await, Ok((Answer::Once, None)));
-        drop(asked.ask("3"));
-        assert_eq!(said(&line("3", "\"once\""), &asked).len(), 1, "it is asked no more");
-        let open = asked.ask("3").unwrap();
-        asked.end();
+        drop(questions.ask("3"));
+        assert_eq!(said(&answer("3", "\"once\""), &questions).len(), 1, "it is asked no more");
+        let open = questions.ask("4").unwrap();
+        questions.end();
         assert!(open.await.is_err(), "nobody answers any more");
-        assert!(asked.ask("4").is_none());
+        assert!(questions.ask("5").is_none());
+    }
+
+    #[tokio::test]
+    async fn an_answer_may_come_before_it_is_waited_for() {
+        let questions = Questions::default();
+        questions.open("1");
+        questions.open("2");
+        assert_eq!(said(&answer("1", "\"session\""), &questions).len(), 0);
+        assert_eq!(said(&answer("1", "\"once\""), &questions).len(), 1, "it was answered");
+        questions.close("2");
+        assert_eq!(said(&answer("2", "\"once\""), &questions).len(), 1, "it was closed");
+        questions.end();
+        assert_eq!(questions.ask("1").unwrap().await, Ok((Answer::Session, None)));
     }
 }

@@ -6,7 +6,7 @@
 mod model;
 
 use super::{
-    drive::{self, Plan},
+    drive::{self, Prepared},
     run::{System, has_person, request, sink, terminal},
 };
 use crate::{
@@ -121,7 +121,8 @@ pub(crate) async fn demo(arguments: DemoArguments, screen: SharedScreen) -> anyh
     if is_text {
         screen.lock().note(&format!("The task: {TASK}"));
     }
-    let code = drive::drive(Plan { agent, request, notices, sink, shown, said: None }).await?;
+    let code =
+        drive::drive(Prepared { agent, request, notices, sink, shown, control: None }).await?;
     screen.lock().note(&format!("\n{REAL_MODEL}"));
     Ok(code)
 }

@@ -2,23 +2,23 @@
 
 use crate::{
     arguments::{OutputArguments, OutputFormat},
-    control::Said,
-    exit,
+    control::{Control, Said},
+    exit::{self, Usage},
     screen::SharedScreen,
     show::Sink,
 };
 use belljar_agent::{Agent, Run, RunRequest, start};
-use belljar_types::{Event, EventKind, Origin, Part, StopReason, Usage};
+use belljar_types::{Event, EventKind, Origin, Part, StopReason, Usage as Tokens};
 use futures::StreamExt as _;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// How long the program stays for the memory after a run.
 const MEMORY: Duration = Duration::from_secs(20);
 
 /// A run that is ready to start.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct Prepared {
     pub(super) agent: Agent,
     pub(super) request: RunRequest,
     /// What was found out before the run; told right after its `start`.
@@ -26,8 +26,17 @@ pub(super) struct Plan {
     pub(super) sink: Sink,
     /// Told the call whose approval was shown.
     pub(super) shown: watch::Sender<String>,
-    /// What another program says meanwhile.
-    pub(super) said: Option<mpsc::Receiver<Said>>,
+    /// Another program that says things meanwhile.
+    pub(super) control: Option<Control>,
+}
+
+/// How far the events have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// Not to the `start`.
+    Nothing,
+    Start,
+    Stop,
 }
 
 /// Runs it to its end.
@@ -35,19 +44,30 @@ pub(super) struct Plan {
 /// # Errors
 ///
 /// The runtime went away under it, or standard output cannot be written.
-pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
-    let Plan { agent, request, notices, mut sink, shown, mut said } = plan;
+pub(super) async fn drive(prepared: Prepared) -> anyhow::Result<u8> {
+    let Prepared { agent, request, mut notices, mut sink, shown, mut control } = prepared;
     let mut run = start(agent, request);
     let mut numbers = Numbers::default();
-    let mut notices = notices.into_iter();
+    let mut told = Told::Nothing;
     let mut failed = None;
     loop {
         let event = tokio::select! {
-            // A cancel must not wait behind a flood of events.
             biased;
-            said = next_said(&mut said) => {
-                let notice = follow(&run, said).map(|notice| numbers.event(notice));
-                if let Some(Err(error)) = notice.map(|notice| sink.show(&notice)) {
+            said = next_said(&mut control) => {
+                let Some(message) = follow(&run, said) else { continue };
+                let written = match told {
+                    Told::Nothing => {
+                        notices.push(message);
+                        Ok(())
+                    }
+                    Told::Start => sink.show(&numbers.event(EventKind::Notice { message })),
+                    // The stop is the last event.
+                    Told::Stop => {
+                        sink.aside(&message);
+                        Ok(())
+                    }
+                };
+                if let Err(error) = written {
                     run.cancel();
                     failed.get_or_insert(error);
                 }
@@ -56,23 +76,41 @@ pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
             event = run.next() => event,
         };
         let Some(event) = event else { break };
-        let is_start = matches!(event.kind, EventKind::Start { .. });
+        let event = numbers.renumber(event);
         let approval = match &event.kind {
-            EventKind::Approval { call_id, .. } => Some(call_id.clone()),
+            EventKind::Start { .. } => {
+                told = Told::Start;
+                None
+            }
+            EventKind::Stop { .. } => {
+                told = Told::Stop;
+                None
+            }
+            EventKind::Approval { call_id, .. } => {
+                if let Some(control) = &control {
+                    control.questions.open(call_id);
+                }
+                Some(call_id.clone())
+            }
+            EventKind::ApprovalAnswer { call_id, .. } => {
+                if let Some(control) = &control {
+                    control.questions.close(call_id);
+                }
+                None
+            }
             _ => None,
         };
-        let event = numbers.renumber(event);
-        let mut told = sink.show(&event);
-        if is_start {
-            for message in notices.by_ref() {
+        let mut written = sink.show(&event);
+        if told == Told::Start {
+            for message in std::mem::take(&mut notices) {
                 let notice = numbers.event(EventKind::Notice { message });
-                told = told.and(sink.show(&notice));
+                written = written.and(sink.show(&notice));
             }
         }
         if let Some(call_id) = approval {
             shown.send_replace(call_id);
         }
-        if let Err(error) = told {
+        if let Err(error) = written {
             // Nobody reads what else it does.
             run.cancel();
             failed.get_or_insert(error);
@@ -88,31 +126,26 @@ pub(super) async fn drive(plan: Plan) -> anyhow::Result<u8> {
     failed.map_or_else(|| Ok(exit::of_stop(finished.reason)), exit::of_write_error)
 }
 
-/// The next thing that another program says; waits for ever where none speaks any more.
-async fn next_said(said: &mut Option<mpsc::Receiver<Said>>) -> Said {
-    if let Some(receiver) = said {
-        if let Some(next) = receiver.recv().await {
-            return next;
-        }
-        *said = None;
+/// The next thing that another program says; waits for ever where none speaks any more. Its answers
+/// to questions may still be on their way.
+async fn next_said(control: &mut Option<Control>) -> Said {
+    if let Some(control) = control
+        && let Some(next) = control.said.recv().await
+    {
+        return next;
     }
     std::future::pending().await
 }
 
-/// Does what was said. What changes nothing is told.
-fn follow(run: &Run, said: Said) -> Option<EventKind> {
-    let message = match said {
-        Said::Cancel => {
-            run.cancel();
-            return None;
-        }
+/// Does what was said. What comes back is why it changed nothing.
+fn follow(run: &Run, said: Said) -> Option<String> {
+    match said {
         Said::User(text) => match run.steer(vec![Part::text(&text, Origin::Person)]) {
-            Ok(()) => return None,
-            Err(error) => format!("a message was not taken: {error}"),
+            Ok(()) => None,
+            Err(error) => Some(format!("a message was not taken: {error}")),
         },
-        Said::Nonsense(message) => message,
-    };
-    Some(EventKind::Notice { message })
+        Said::Nonsense(message) => Some(message),
+    }
 }
 
 /// Numbers events without gaps, those of the loop and the program's own.
@@ -137,7 +170,7 @@ impl Numbers {
 /// Ends the event stream of a run that never began: scripts wait for exactly one `stop`.
 pub(super) fn failed_early(screen: &SharedScreen, output: &OutputArguments, error: &anyhow::Error) {
     let message = format!("{error:#}");
-    let kind = "configuration".to_owned();
+    let kind = if error.is::<Usage>() { "usage" } else { "configuration" }.to_owned();
     let error = EventKind::Error { kind, message: message.clone() };
     tell(screen, output, [error, stop(StopReason::StreamError, message)]);
 }
@@ -168,7 +201,7 @@ pub(super) fn stop(reason: StopReason, message: String) -> EventKind {
         message,
         turns: 0,
         duration_ms: 0,
-        usage: Usage::default(),
+        usage: Tokens::default(),
         result: String::new(),
         denials: 0,
         denied: Vec::new(),

@@ -1,10 +1,10 @@
 //! `belljar run`: one task, from the prompt to the exit code.
 
-use super::drive::{self, Plan};
+use super::drive::{self, Prepared};
 use crate::{
     approver::TerminalApprover,
     arguments::{InputFormat, OutputArguments, RunArguments, RunMode, SessionArguments},
-    control::{self, ControlApprover, Said},
+    control::{self, Control, ControlApprover, Said},
     exit::{self, Usage},
     lasting::Lasting,
     model,
@@ -30,47 +30,55 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(arguments: RunArguments, screen: SharedScreen) -> anyhow::Result<u8> {
-    check(&arguments)?;
     let cancel = signals::cancel_on_signals()?;
-    let workspace = setup::workspace(arguments.world.workspace.as_deref())?;
-    let asked = match arguments.input_format {
-        InputFormat::Text => Asked::from_text(&arguments, &cancel).await?,
-        InputFormat::StreamJson => {
-            let places = Places::from_env()?;
-            let store = GrantStore::new(&places, arguments.world.plugins.config.as_deref());
-            let lasting = Lasting::new(store, workspace.folder());
-            Asked::from_lines(&arguments, lasting, &cancel).await?
-        }
+    let begun = tokio::select! {
+        begun = begin(&arguments, &screen, &cancel) => begun,
+        () = cancel.cancelled() => Ok(None),
     };
-    let Some(asked) = asked else {
-        drive::canceled_early(&screen, &arguments.output);
-        return Ok(exit::CANCELED);
-    };
-    let preparing = prepare(&arguments, workspace, asked, &screen, &cancel);
-    let prepared = tokio::select! {
-        prepared = preparing => prepared,
-        () = cancel.cancelled() => {
+    let (prepared, recorder) = match begun {
+        Ok(Some(begun)) => begun,
+        Ok(None) => {
             drive::canceled_early(&screen, &arguments.output);
             return Ok(exit::CANCELED);
         }
-    };
-    let (plan, recorder) = match prepared {
-        Ok(prepared) => prepared,
         Err(error) => {
             drive::failed_early(&screen, &arguments.output, &error);
             return Err(error);
         }
     };
-    let code = drive::drive(plan).await?;
+    let code = drive::drive(prepared).await?;
     if let (Some(recorder), Some(file)) = (recorder, &arguments.record) {
         let (turns, file) = (recorder.turns()?, file.display());
         screen.lock().note(&format!("recorded {turns} turns: play them with `-m script/{file}`"));
     }
     Ok(code)
+}
+
+/// All that comes before the first event; nothing where it was interrupted.
+async fn begin(
+    arguments: &RunArguments,
+    screen: &SharedScreen,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Option<(Prepared, Option<Recorder>)>> {
+    check(arguments)?;
+    let workspace = setup::workspace(arguments.world.workspace.as_deref())?;
+    let asked = match arguments.input_format {
+        InputFormat::Text => Asked::from_text(arguments, cancel).await?,
+        InputFormat::StreamJson => {
+            let places = Places::from_env()?;
+            let store = GrantStore::new(&places, arguments.world.plugins.config.as_deref());
+            let lasting = Lasting::new(store, workspace.folder());
+            Asked::from_lines(arguments, lasting, cancel).await?
+        }
+    };
+    match asked {
+        Some(asked) => prepare(arguments, workspace, asked, screen, cancel).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// What the options mean together.
@@ -108,7 +116,7 @@ struct Asked {
     parts: Vec<Part>,
     plan: Option<belljar_agent::Plan>,
     notices: Vec<String>,
-    control: Option<(ControlApprover, mpsc::Receiver<Said>)>,
+    control: Option<(ControlApprover, Control)>,
 }
 
 impl Asked {
@@ -131,7 +139,9 @@ impl Asked {
             prompt => prompt::assemble(prompt, cancel).await?,
         };
         let Prompt::Parts { parts, notices } = prompt else { return Ok(None) };
-        let task = arguments.prompt.clone().unwrap_or_else(|| "Carry out the plan.".to_owned());
+        // What `-` stands for is in the parts, and the prompt of the run.
+        let task = arguments.prompt.clone().filter(|prompt| prompt != "-");
+        let task = task.unwrap_or_else(|| "Carry out the plan.".to_owned());
         let plan = plan.map(|text| belljar_agent::Plan { task, text });
         Ok(Some(Self { parts, plan, notices, control: None }))
     }
@@ -142,17 +152,16 @@ impl Asked {
         lasting: Lasting,
         cancel: &CancellationToken,
     ) -> anyhow::Result<Option<Self>> {
-        let (approver, mut said) = control::listen(lasting);
+        let (approver, mut control) = control::listen(lasting, cancel.clone());
         let mut notices = Vec::new();
         let mut text = arguments.prompt.clone().filter(|text| !text.trim().is_empty());
         while text.is_none() {
             let next = tokio::select! {
-                next = said.recv() => next,
+                next = control.said.recv() => next,
                 () = cancel.cancelled() => return Ok(None),
             };
             match next {
                 Some(Said::User(said)) => text = Some(said).filter(|text| !text.trim().is_empty()),
-                Some(Said::Cancel) => return Ok(None),
                 Some(Said::Nonsense(message)) => notices.push(message),
                 None => {
                     let mut message = "standard input ended without a prompt: send a line \
@@ -175,7 +184,7 @@ impl Asked {
         let task = text.clone().unwrap_or_default();
         let parts = text.map(|text| Part::text(&text, Origin::Person)).into_iter().collect();
         let plan = plan.map(|text| belljar_agent::Plan { task, text });
-        Ok(Some(Self { parts, plan, notices, control: Some((approver, said)) }))
+        Ok(Some(Self { parts, plan, notices, control: Some((approver, control)) }))
     }
 }
 
@@ -239,7 +248,7 @@ async fn prepare(
     asked: Asked,
     screen: &SharedScreen,
     cancel: &CancellationToken,
-) -> anyhow::Result<(Plan, Option<Recorder>)> {
+) -> anyhow::Result<(Prepared, Option<Recorder>)> {
     let RunArguments { world, policy, output, .. } = arguments;
     let Asked { parts, plan, mut notices, control } = asked;
     let places = Places::from_env()?;
@@ -309,8 +318,8 @@ async fn prepare(
         std::env::var_os(name)
     });
     let (shown, sees) = watch::channel(String::new());
-    let (approver, said): (Arc<dyn Approver>, _) = match control {
-        Some((approver, said)) => (Arc::new(approver), Some(said)),
+    let (approver, control): (Arc<dyn Approver>, _) = match control {
+        Some((approver, control)) => (Arc::new(approver), Some(control)),
         None => {
             let lasting = Lasting::new(GrantStore::new(&places, file), workspace.folder());
             let approver = TerminalApprover::new(terminal(screen), screen.clone(), sees);
@@ -346,7 +355,7 @@ async fn prepare(
     };
     let lines = if output.talk.verbose { ResultLines(40) } else { ResultLines(3) };
     let sink = sink(screen, output, lines);
-    Ok((Plan { agent, request, notices, sink, shown, said }, recorder))
+    Ok((Prepared { agent, request, notices, sink, shown, control }, recorder))
 }
 
 /// The sink of a run.

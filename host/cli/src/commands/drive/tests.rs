@@ -52,9 +52,9 @@ fn output(format: OutputFormat) -> OutputArguments {
     OutputArguments { output_format: format, talk: TalkArguments::default() }
 }
 
-fn plan(screen: SharedScreen, format: OutputFormat) -> Plan {
+fn prepared(screen: SharedScreen, format: OutputFormat) -> Prepared {
     let model = Script::parse(SCRIPT).unwrap().into_model("x");
-    Plan {
+    Prepared {
         agent: Agent {
             model: Some(Arc::new(model)),
             toolbox: Arc::new(Nothing),
@@ -66,7 +66,7 @@ fn plan(screen: SharedScreen, format: OutputFormat) -> Plan {
         notices: vec!["first".to_owned(), "second".to_owned()],
         sink: Sink::new(screen, &output(format), ResultLines(3)),
         shown: watch::channel(String::new()).0,
-        said: None,
+        control: None,
     }
 }
 
@@ -83,7 +83,7 @@ fn events(out: &Written) -> Vec<(u64, String)> {
 #[tokio::test]
 async fn notices_follow_the_start_and_numbers_have_no_gaps() {
     let (screen, out, err) = screen(false);
-    let code = drive(plan(screen, OutputFormat::StreamJson)).await.unwrap();
+    let code = drive(prepared(screen, OutputFormat::StreamJson)).await.unwrap();
     let want = [
         "start",
         "notice",
@@ -107,7 +107,7 @@ async fn notices_follow_the_start_and_numbers_have_no_gaps() {
 #[tokio::test]
 async fn json_is_the_stop_event_alone() {
     let (screen, out, _) = screen(false);
-    drive(plan(screen, OutputFormat::Json)).await.unwrap();
+    drive(prepared(screen, OutputFormat::Json)).await.unwrap();
     assert_eq!(events(&out), [(13, "stop".to_owned())]);
 }
 
@@ -151,7 +151,7 @@ async fn a_reader_that_went_away_ends_the_run_and_a_full_disk_is_said() {
             is_terminal,
             is_terminal,
         );
-        let ended = drive(plan(screen, OutputFormat::StreamJson)).await;
+        let ended = drive(prepared(screen, OutputFormat::StreamJson)).await;
         assert_eq!(ended.map_err(|error| format!("{error:#}")), want);
     }
 }
