@@ -3,6 +3,7 @@
 //! None of them asks or grants anything. A tool of the toolbox that has the name of one takes its
 //! place.
 
+mod answer;
 mod delegate;
 mod find_tools;
 mod person;
@@ -27,6 +28,7 @@ pub(crate) enum Action {
     AskPerson,
     Delegate,
     FindTools,
+    GiveAnswer,
     LoadSkill,
     NotePlan,
 }
@@ -78,14 +80,21 @@ impl Offered {
 }
 
 impl Action {
-    const ALL: [Self; 5] =
-        [Self::AskPerson, Self::Delegate, Self::FindTools, Self::LoadSkill, Self::NotePlan];
+    const ALL: [Self; 6] = [
+        Self::AskPerson,
+        Self::Delegate,
+        Self::FindTools,
+        Self::GiveAnswer,
+        Self::LoadSkill,
+        Self::NotePlan,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AskPerson => "ask_person",
             Self::Delegate => "delegate",
             Self::FindTools => "find_tools",
+            Self::GiveAnswer => "give_answer",
             Self::LoadSkill => "load_skill",
             Self::NotePlan => "note_plan",
         }
@@ -116,6 +125,10 @@ impl Action {
                 "Finds tools that are not listed, by words of their names and descriptions. Those \
                  that are found are listed from the next round on."
             }
+            Self::GiveAnswer => {
+                "Gives your final answer, and ends your work. Call it once, when all is done: only \
+                 what you give here is read as the answer."
+            }
             Self::LoadSkill => {
                 "Loads a skill from the list in your instructions. Its whole text is part of your \
                  instructions from the next round on."
@@ -128,7 +141,8 @@ impl Action {
         }
     }
 
-    fn schema(self) -> Value {
+    /// `form` is the schema of a final answer.
+    fn schema(self, form: Option<&Value>) -> Value {
         let text = |description: &str| json!({"type": "string", "description": description});
         let (properties, required) = match self {
             Self::AskPerson => (
@@ -150,6 +164,7 @@ impl Action {
                 json!(["task"]),
             ),
             Self::FindTools => (json!({"query": text("A few words.")}), json!(["query"])),
+            Self::GiveAnswer => return answer::arguments_schema(form),
             Self::LoadSkill => (json!({"name": text("The skill's name.")}), json!(["name"])),
             Self::NotePlan => (json!({"plan": text("The whole plan.")}), json!(["plan"])),
         };
@@ -161,14 +176,14 @@ impl Action {
         })
     }
 
-    fn definition(self) -> ToolDefinition {
+    fn definition(self, form: Option<&Value>) -> ToolDefinition {
         ToolDefinition {
             name: self.name().into(),
             tool: self.name().into(),
             source: self.source(),
             title: None,
             description: self.description().to_owned(),
-            input_schema: Arc::new(self.schema()),
+            input_schema: Arc::new(self.schema(form)),
             output_schema: None,
             hints: Hints { read_only: self.is_read_only(), ..Hints::default() },
         }
@@ -199,7 +214,8 @@ impl Driver {
                 notices.push(format!("a plugin's `{name}` takes the place of the loop's own"));
             } else {
                 actions.push(action);
-                listed.push(action.definition());
+                let form = self.request.answer_form.as_ref().map(|form| form.schema());
+                listed.push(action.definition(form));
             }
         }
         listed.sort_by(|a, b| a.name.cmp(&b.name));
@@ -223,6 +239,7 @@ impl Driver {
             Action::AskPerson => settings.ask_person,
             Action::Delegate => settings.delegate.is_some_and(|limits| self.depth < limits.depth),
             Action::FindTools => are_deferred || !self.offered.found.is_empty(),
+            Action::GiveAnswer => self.request.answer_form.is_some(),
             Action::LoadSkill => self.request.skills.is_some(),
             Action::NotePlan => settings.note_plan,
         }
@@ -282,6 +299,9 @@ impl Driver {
         call: &ToolCall,
         arguments: &Map<String, Value>,
     ) -> Result<Result<Outcome, String>, Stop> {
+        if action == Action::GiveAnswer {
+            return Ok(self.give_answer(arguments));
+        }
         let text = |name: &str| match arguments.get(name) {
             Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
             _ => Err(format!("`{name}` must be a text that is not blank")),
@@ -291,6 +311,7 @@ impl Driver {
                 Action::AskPerson => (text("question")?, options(arguments)?),
                 Action::Delegate => (text("task")?, vec![]),
                 Action::FindTools => (text("query")?, vec![]),
+                Action::GiveAnswer => (String::new(), vec![]),
                 Action::LoadSkill => (text("name")?, vec![]),
                 Action::NotePlan => (text("plan")?, vec![]),
             })
@@ -306,6 +327,7 @@ impl Driver {
                 self.delegate(call, said, name.as_deref()).await?
             }
             Action::FindTools => self.find_tools(&said),
+            Action::GiveAnswer => told(""),
             Action::LoadSkill => self.load_skill(&said).await?,
             Action::NotePlan => self.note_plan(said).await?,
         }))

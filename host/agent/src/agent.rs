@@ -6,6 +6,7 @@ use belljar_types::{
     Approver, Conversation, Hooks, Journal, Memory, Mode, Model, Part, PendingCall, PermissionMode,
     Skills, SystemPrompt, Toolbox,
 };
+use serde_json::Value;
 use std::{fmt, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +42,11 @@ pub struct RunRequest {
     pub prompt: Vec<Part>,
     /// The confirmed plan that [`Mode::Do`] carries out.
     pub plan: Option<Plan>,
+    /// The form that the final answer must have; any text without one.
+    pub answer_form: Option<Arc<dyn AnswerForm>>,
+    /// The run asks for no answer: it puts a summary in the place of older messages, whether there
+    /// is room or not, and is over.
+    pub only_compacts: bool,
     pub system: Arc<dyn SystemSource>,
     /// How a request to the model is made.
     pub chain: Chain,
@@ -74,6 +80,8 @@ impl RunRequest {
             notes: None,
             prompt,
             plan: None,
+            answer_form: None,
+            only_compacts: false,
             system: Arc::new(SystemPrompt::default()),
             chain: Chain::standard(),
             hooks: None,
@@ -89,6 +97,19 @@ impl RunRequest {
         let Restored { conversation, pending, active_skills, notes } = restored;
         Self { conversation, pending, active_skills, notes, ..Self::new(prompt) }
     }
+}
+
+/// The form of a final answer: the model gives it as the arguments of a call, so that it is JSON.
+pub trait AnswerForm: fmt::Debug + Send + Sync {
+    /// JSON Schema of the answer.
+    fn schema(&self) -> &Value;
+
+    /// Whether an answer has the form.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, for the model to correct.
+    fn check(&self, answer: &Value) -> Result<(), String>;
 }
 
 /// Makes the system prompt of each round. What it needs from the outside (the date, the state of

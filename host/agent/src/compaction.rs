@@ -9,7 +9,7 @@ use belljar_types::{
     EventKind, HookPoint, Message, Model, ModelRequest, Origin, Part, Record, StopReason, Usage,
     UserMessage,
 };
-use std::{ops::Range, sync::Arc};
+use std::{convert::Infallible, ops::Range, sync::Arc};
 
 const INSTRUCTIONS: &str = "You shorten the record of a working session between a person, a model \
     and its tools, so that the model can go on without it. Answer with the summary alone. Keep: \
@@ -77,9 +77,14 @@ impl Driver {
         if is_off || std::mem::replace(&mut self.room.tried, true) {
             return Ok(false);
         }
-        let keep = share(self.room.window.unwrap_or(tokens), settings.keep);
+        let whole = match self.room.window {
+            // Where nobody runs out of room, there is no less to keep than what there is.
+            Some(window) if self.request.only_compacts => window.min(tokens),
+            Some(window) => window,
+            None => tokens,
+        };
         let messages = self.conversation.messages();
-        let Some(dropped) = split(messages, keep) else { return Ok(false) };
+        let Some(dropped) = split(messages, share(whole, settings.keep)) else { return Ok(false) };
         let said = latest_said(messages);
         let input = crate::hooking::input([("tokens", tokens.into())]);
         if let Some(reason) = self.hook(HookPoint::PreCompact, input).await?.blocked {
@@ -102,6 +107,22 @@ impl Driver {
         self.room.model_failed = None;
         self.replace(head, dropped, tokens).await?;
         Ok(true)
+    }
+
+    /// All that a run does that only makes room: why it is over.
+    pub(crate) async fn compact_alone(&mut self, model: &dyn Model) -> Result<Infallible, Stop> {
+        let tokens = self.conversation_tokens;
+        if self.compact(model, tokens).await? {
+            return Err(Stop::completed());
+        }
+        Err(match self.room.model_failed.take() {
+            Some(why) => Stop::failed(
+                StopReason::StreamError,
+                "compaction",
+                format!("the conversation could not be shortened: {why}"),
+            ),
+            None => Stop::new(StopReason::Ended, "there is nothing to shorten"),
+        })
     }
 
     /// Leaves out the oldest turns, then the oldest rounds of the latest one, until a request that

@@ -62,7 +62,7 @@ pub(crate) struct Driver {
     pub(crate) session: Session,
     pub(crate) cancel: CancellationToken,
     end: CancellationToken,
-    steering: Steering,
+    pub(crate) steering: Steering,
     started_at: Instant,
     /// Whether the session knows of this run.
     pub(crate) recorded: bool,
@@ -97,9 +97,13 @@ pub(crate) struct Driver {
     length_cuts: u32,
     pauses: u32,
     /// The text of the latest answer.
-    said: String,
+    pub(crate) said: String,
     /// Whether the next answer goes on where the latest one broke off.
     continues: bool,
+    /// The answer that was given in the form that was asked for.
+    pub(crate) answered: Option<String>,
+    /// How many times the model ended its turn without one.
+    pub(crate) unanswered: u32,
 }
 
 impl Driver {
@@ -145,6 +149,8 @@ impl Driver {
             pauses: 0,
             said: String::new(),
             continues: false,
+            answered: None,
+            unanswered: 0,
         }
     }
 
@@ -166,6 +172,9 @@ impl Driver {
             ));
         };
         self.open_run(model.as_ref()).await?;
+        if self.request.only_compacts {
+            return self.compact_alone(model.as_ref()).await;
+        }
         loop {
             if let Err(stop) = self.check_limits() {
                 if stop.reason == StopReason::MaxIterations && self.agent.settings.last_answer {
@@ -178,6 +187,13 @@ impl Driver {
             self.take_answer(answer).await?;
             self.run_calls().await?;
             self.check_cancel()?;
+            // A message that came in the meantime may change the answer.
+            if let Some(answer) = self.answered.take()
+                && self.steering.close_if_empty()
+            {
+                self.said = answer;
+                return Err(Stop::completed());
+            }
             self.judge_round()?;
         }
     }
@@ -261,6 +277,9 @@ impl Driver {
             }
             FinishReason::Stop if has_calls => Ok(()),
             FinishReason::Stop => {
+                if let Some(form) = self.request.answer_form.clone() {
+                    return self.take_text_as_answer(form.as_ref());
+                }
                 if !has_text {
                     self.notice("the model ended its turn without an answer").await;
                 }

@@ -108,7 +108,7 @@ mod stop;
 mod transcript;
 mod unknown;
 
-pub use agent::{Agent, Plan, RunRequest, SystemSource};
+pub use agent::{Agent, AnswerForm, Plan, RunRequest, SystemSource};
 pub use chain::{Chain, NoSuchProcessor, Processor, ProcessorError, Round};
 pub use memory::MemoryUpdate;
 pub use replay::{Restored, replay, restore};

@@ -6,6 +6,7 @@
 mod support;
 
 mod actions;
+mod answers;
 mod approvals;
 mod back_pressure;
 mod calls;

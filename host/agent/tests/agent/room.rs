@@ -361,3 +361,42 @@ async fn a_hook_may_refuse_a_summary() {
     assert_eq!(hooks.inputs(), [serde_json::json!({"tokens": 804})]);
     assert_eq!(stage.model.requests().len(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_only_compacts_makes_a_summary_and_is_over() {
+    let long = Stage::new(vec![round("c1"), round("c2"), vec![text("Done."), done()]]);
+    let before = long.play().await.finished.conversation;
+    let only = |stage: Stage, conversation: Conversation| {
+        stage.request(move |request| {
+            request.conversation = conversation;
+            request.prompt = Vec::new();
+            request.only_compacts = true;
+        })
+    };
+    // In a window that is far from full.
+    let summary = || vec![text("Two files were read."), done()];
+    let stage = only(Stage::new(vec![]).window(100_000, vec![summary()]), before.clone());
+    let played = stage.play().await;
+    assert_eq!(
+        brief(&played.finished.conversation),
+        [
+            format!("user {SUMMARY:?} \"Two files were read.\""),
+            "user \"go\"".to_owned(),
+            "assistant \"Done.\"".to_owned(),
+        ]
+    );
+    assert_eq!(played.finished.reason, StopReason::Completed);
+    assert_eq!(stage.model.requests().len(), 1);
+
+    let again = only(Stage::new(vec![summary()]), played.finished.conversation).play().await;
+    assert_eq!(again.finished.reason, StopReason::Ended);
+    assert_eq!(again.finished.message, "there is nothing to shorten");
+
+    let failing = only(
+        Stage::new(vec![vec![text("…"), fails(ModelErrorKind::Authentication)]]),
+        before.clone(),
+    );
+    let failed = failing.play().await;
+    assert_eq!(failed.finished.reason, StopReason::StreamError);
+    assert_eq!(failed.finished.conversation, before, "nothing is lost");
+}
